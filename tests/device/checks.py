@@ -220,6 +220,28 @@ def check_rows_that_stay_there_change_no_bit(machine):
         expect((hits == 0) == (size == "0"), f"{name}, {size}: {hits} rows were there")
 
 
+def check_compaction_on_the_device_changes_no_bit(machine):
+    if not (machine.options.bin / "halograph-server").exists():
+        print("  not tried: a build without gRPC has no halograph-server", flush=True)
+        return
+    address = "127.0.0.1:29620"
+    server = machine.start("halograph-server", "--graph", machine.cora(), "--part", "all", "--listen",
+                           address, stderr=subprocess.DEVNULL)
+
+    def by(compact, *words):
+        return losses(machine.train("--servers", address, "--compact", compact, "--epochs", 3,
+                                    "--batch-size", 70, "--threads", 1, "--seed", 3, *words))
+
+    try:
+        for model in ("sage", "gcn"):
+            ways = [by("host", "--model", model), by("device", "--model", model),
+                    by("device", "--model", model, "--prefetch", 0)]
+            expect(ways[0] and all(way == ways[0] for way in ways), f"{model}: losses are {ways}")
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+
+
 def check_two_ranks_share_a_device(machine):
     def ranks(device):
         port = 29600 + (device != "cpu")

@@ -45,6 +45,20 @@ Status CheckAveragedControl(const TrainOptions& o) {
       other);
 }
 
+Status CheckCompact(const TrainOptions& o) {
+  if (o.compact == CompactOn::kHost) return OkStatus();
+  if (o.device == "cpu") {
+    return InvalidArgument(
+        "--compact device and --device cpu: there is no device to do it; leave out --compact, or "
+        "give --device cuda");
+  }
+  if (o.graph.empty() && !o.hybrid()) return OkStatus();
+  return InvalidArgument(
+      "--compact device and {}: minibatches are sampled here then, and numbered while they are "
+      "sampled, so that a device has nothing left to do; leave out --compact",
+      o.graph.empty() ? "--topology " + o.topology : "--graph");
+}
+
 Status CheckTune(const TrainOptions& o) {
   if (!o.tune) return OkStatus();
   if (o.logical_ranks > 0) {
@@ -223,6 +237,7 @@ Status CheckTogether(const TrainOptions& o) {
   HG_RETURN_IF_ERROR(CheckOwnInputs(o));
   HG_RETURN_IF_ERROR(CheckTune(o));
   HG_RETURN_IF_ERROR(CheckAveraging(o));
+  HG_RETURN_IF_ERROR(CheckCompact(o));
   if (!o.trace.empty() && o.trace == o.log) {
     return InvalidArgument("--trace and --log are one file, {}: give each its own", o.log);
   }

@@ -221,6 +221,10 @@ void AddMachineRows(OptionTable& rows, TrainOptions* o) {
                 "often: they stay there, and are neither gathered nor copied")
       .Range(0, int64_t{1} << 60)
       .Mark(kNotRepeated | kOfTraining);
+  rows.AddChoice("compact", &o->compact,
+                 {{"host", CompactOn::kHost}, {"device", CompactOn::kDevice}},
+                 "where the sources of a minibatch's last layer are numbered that servers answer: "
+                 "host, or device (that of --device); the bits are the same");
   rows.Add("threads", &o->threads,
            "threads for computation; with 1 every run gives the same bits; 0: the processors "
            "that it may use, shared by the ranks of this machine")

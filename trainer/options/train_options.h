@@ -33,6 +33,8 @@ enum class PredictNodes { kAll, kTest };
 enum class OptimizerKind { kAdam, kSgd };
 // What chooses the rows of other parts that a rank keeps (client/cached).
 enum class CacheKind { kLookAhead, kStatic, kOff };
+// Where the sources of a minibatch's last layer are numbered that servers answer.
+enum class CompactOn { kHost, kDevice };
 // As what gradients travel between ranks.
 enum class GradientDtype { kFloat32, kBfloat16 };
 
@@ -112,6 +114,7 @@ struct TrainOptions {
 
   std::string device = "cpu";       // that computes (device_name.h)
   int64_t device_cache_memory = 0;  // bytes there of rows of features that stay
+  CompactOn compact = CompactOn::kHost;
   // Of the ranks of this machine. No option: the launcher says it.
   int local_rank = 0;
   int threads = 0;         // for computation; 0: this machine's cores shared by its ranks

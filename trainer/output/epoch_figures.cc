@@ -41,8 +41,8 @@ constexpr FigureRow kRows[] = {
 };
 
 // In the order of StepPart.
-constexpr std::string_view kStages[] = {"schedule", "sample", "plan", "gather",
-                                        "learn",    "move",   "train"};
+constexpr std::string_view kStages[] = {"schedule", "sample", "compact", "plan",
+                                        "gather",   "learn",  "move",    "train"};
 static_assert(std::size(kStages) == static_cast<size_t>(StepPart::kCount));
 
 // Training that starves for a smaller share of the time waits for nobody.

@@ -67,7 +67,17 @@ struct FigureRow {
 [[nodiscard]] std::span<const FigureRow> FigureRows();
 
 // What a step goes through (trainer/pipeline/stage_pipeline.h), and the training that it ends in.
-enum class StepPart : uint8_t { kSchedule, kSample, kPlan, kGather, kLearn, kMove, kTrain, kCount };
+enum class StepPart : uint8_t {
+  kSchedule,
+  kSample,
+  kCompact,
+  kPlan,
+  kGather,
+  kLearn,
+  kMove,
+  kTrain,
+  kCount
+};
 
 // Seconds of a stage: at work, without work, and with work that has no room.
 struct StageFigures {

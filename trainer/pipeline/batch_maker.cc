@@ -89,6 +89,9 @@ BatchMaker::BatchMaker(GraphStore* graph, RowStore* rows, BatchRecipe recipe)
     : graph_(graph),
       rows_(rows),
       recipe_(std::move(recipe)),
+      before_last_(compacts_apart() ? WithoutLast(recipe_.sampling) : SamplingSpec()),
+      workspaces_(compacts_apart() ? std::make_unique<BuilderWorkspaces>(&graph->info().schema)
+                                   : nullptr),
       in_place_(FindInPlace(*graph, *rows, recipe_)) {}
 
 bool BatchMaker::reads_in_place() const {
@@ -100,9 +103,10 @@ bool BatchMaker::reads_in_place() const {
 Status BatchMaker::Sample(const StepSeeds& seeds, uint64_t batch_seed, const CallContext& like,
                           Step* step) const {
   CallContext context = InnerContext(like);
-  return StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
+  HG_RETURN_IF_ERROR(StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
     StartSample(seeds, batch_seed, inner, step, std::move(done));
-  });
+  }));
+  return compacts_apart() ? Compact(step) : OkStatus();
 }
 
 Status BatchMaker::PullRows(const CallContext& like, Step* step) const {
@@ -112,33 +116,74 @@ Status BatchMaker::PullRows(const CallContext& like, Step* step) const {
   });
 }
 
+struct BatchMaker::SampleCall {
+  StepSeeds seeds;
+  CallContext context;
+  SampleRequest request = {};
+  Stopwatch watch = {};
+  std::vector<LayerGroup> groups = {};  // of the last layer, if it is compacted apart
+  std::vector<NeighborPicks> picks = {};
+};
+
 void BatchMaker::StartSample(StepSeeds seeds, uint64_t batch_seed, const CallContext& like,
                              Step* step, StatusDone done) const {
   if (step->rows == 0) return EndCall(std::move(done), OkStatus());
-  struct Call {
-    StepSeeds seeds;
-    CallContext context;
-    SampleRequest request = {};
-    Stopwatch watch = {};
-  };
-  const auto call = std::make_shared<Call>(Call{std::move(seeds), InnerContext(like)});
+  const auto call = std::make_shared<SampleCall>(SampleCall{std::move(seeds), InnerContext(like)});
   for (const StepSeeds::List& list : call->seeds.seeds) step->seed_types.push_back(list.type);
   call->request = RequestFor(call->seeds, batch_seed, recipe_);
-  graph_->StartSample({&call->request, 1}, call->context, {&step->minibatch, 1},
-                      [this, call, step, done = std::move(done)](Status status) mutable {
-                        if (status.ok()) {
-                          KeepAsked(call->seeds, &step->minibatch);
-                          status = RunCaught([&] {
-                            SplitRowsOf(step);
-                            return MakeBlocks(step);
-                          });
-                        } else {
-                          status = Annotate(status, "sampling a minibatch");
-                        }
-                        step->sampled = std::move(call->context.stats);
-                        step->sample_seconds = call->watch.Seconds();
-                        EndCall(std::move(done), std::move(status));
-                      });
+  StatusDone end = [this, call, step, done = std::move(done)](Status status) mutable {
+    if (status.ok()) {
+      KeepAsked(call->seeds, &step->minibatch);
+      if (!compacts_apart()) status = RunCaught([&] { return Complete(step); });
+    } else {
+      status = Annotate(status, "sampling a minibatch");
+    }
+    step->sampled = std::move(call->context.stats);
+    step->sample_seconds = call->watch.Seconds();
+    EndCall(std::move(done), std::move(status));
+  };
+  if (compacts_apart()) return StartLastApart(call, step, std::move(end));
+  graph_->StartSample({&call->request, 1}, call->context, {&step->minibatch, 1}, std::move(end));
+}
+
+// The layers before the last, then its answers, as they come.
+void BatchMaker::StartLastApart(const std::shared_ptr<SampleCall>& call, Step* step,
+                                StatusDone done) const {
+  call->request.spec = &before_last_;
+  const auto take = [this, call, step]() -> Status {
+    HG_ASSIGN_OR_RETURN(step->raw, TakeLast(graph_->info().schema, call->request, call->groups,
+                                            std::move(call->picks), workspaces_.get(),
+                                            call->context.limits(), &step->minibatch));
+    return OkStatus();
+  };
+  StartSampleByLayers(
+      *graph_, workspaces_.get(), {&call->request, 1}, call->context, {&step->minibatch, 1},
+      [this, call, step, take, done = std::move(done)](Status status) mutable {
+        if (status.ok()) {
+          status = RunCaught([&] {
+            call->request.spec = &recipe_.sampling;
+            call->groups = AskLast(graph_->info().schema, call->request, step->minibatch);
+            call->picks.resize(call->groups.size());
+            return OkStatus();
+          });
+        }
+        if (!status.ok()) return EndCall(std::move(done), std::move(status));
+        graph_->StartLayer(call->groups, call->context, &call->picks,
+                           [take, done = std::move(done)](Status answered) mutable {
+                             if (answered.ok()) answered = RunCaught(take);
+                             EndCall(std::move(done), std::move(answered));
+                           });
+      });
+}
+
+Status BatchMaker::Compact(Step* step) const {
+  if (step->rows == 0) return OkStatus();
+  const Stopwatch watch;
+  HG_RETURN_IF_ERROR(CompactLast(graph_->info().schema, recipe_.compact,
+                                 std::exchange(step->raw, {}), &step->minibatch));
+  HG_RETURN_IF_ERROR(Complete(step));
+  step->sample_seconds += watch.Seconds();
+  return OkStatus();
 }
 
 void BatchMaker::StartPull(const CallContext& like, Step* step, StatusDone done) const {
@@ -170,7 +215,8 @@ void BatchMaker::StartPull(const CallContext& like, Step* step, StatusDone done)
   rows_->StartPull(call->features->requests(), call->context, std::move(end));
 }
 
-Status BatchMaker::MakeBlocks(Step* step) const {
+Status BatchMaker::Complete(Step* step) const {
+  SplitRowsOf(step);
   HG_ASSIGN_OR_RETURN(step->blocks, MakeLayerBlocks(graph_->info().schema, step->minibatch,
                                                     recipe_.form, recipe_.by_source));
   return OkStatus();

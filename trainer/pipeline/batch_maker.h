@@ -11,6 +11,7 @@
 #include "client/row_store.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
+#include "common/sampling/last_layer.h"
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
 #include "trainer/pipeline/column_scales.h"
@@ -47,7 +48,9 @@ struct BatchRecipe {
   Precision precision = Precision::kFloat32;  // of these rows
   BlockForm form = BlockForm::kSampled;
   BySource by_source = BySource::kNone;  // for the backward pass
-  ThreadPool* pool = nullptr;            // shares the work on self_and_mean; not owned; null: none
+  // Of the last layer's sources, where servers answer them; null: as they are sampled.
+  CompactIds compact = {};
+  ThreadPool* pool = nullptr;  // shares the work on self_and_mean; not owned; null: none
 };
 
 // Thread-safe: any number of threads may call at once. The stores are not owned.
@@ -56,7 +59,8 @@ class BatchMaker {
   BatchMaker(GraphStore* graph, RowStore* rows, BatchRecipe recipe);
 
   // What `seeds` ask for: minibatch, blocks and types of a step whose rows of the task are known.
-  // Then, in another call, the rows of its nodes. A step without rows stays as it is, and the
+  // Then, in another call, the rows of its nodes. What is sampled lacks its last layer's indices,
+  // and blocks, until Compact where compacts_apart(). A step without rows stays as it is, and the
   // stores are not asked. Calls of the stores go by the token, deadline and ids of `like`.
   // Errors are those of the stores, with what was being done in front.
   [[nodiscard]] Status Sample(const StepSeeds& seeds, uint64_t batch_seed, const CallContext& like,
@@ -69,6 +73,8 @@ class BatchMaker {
   void StartPull(const CallContext& like, Step* step, StatusDone done) const;
   // Which rows of a step are held (BatchRecipe::held), once its nodes are known. Sampling does it.
   void SplitRowsOf(Step* step) const;
+  // Waits for recipe().compact. Errors are those, and CompactLast's. Requires compacts_apart().
+  [[nodiscard]] Status Compact(Step* step) const;
   // What a sampled step comes to, and its rows besides, in bytes.
   [[nodiscard]] int64_t BytesOf(const Step& step) const;
   [[nodiscard]] int64_t RowBytesOf(const Step& step) const;
@@ -76,16 +82,24 @@ class BatchMaker {
   [[nodiscard]] const BatchRecipe& recipe() const { return recipe_; }
   // Whether sampling asks nobody.
   [[nodiscard]] bool samples_here() const { return graph_->whole_topology() != nullptr; }
+  // Whether a sampled step is to go through Compact.
+  [[nodiscard]] bool compacts_apart() const { return recipe_.compact && !samples_here(); }
   // Whether no row is pulled: InputRows::kSelfAndMean is made straight from what is stored.
   [[nodiscard]] bool reads_in_place() const;
 
  private:
-  [[nodiscard]] Status MakeBlocks(Step* step) const;
+  // What StartSample keeps while it asks.
+  struct SampleCall;
+  void StartLastApart(const std::shared_ptr<SampleCall>& call, Step* step, StatusDone done) const;
+  // What follows from a whole minibatch: blocks, and which rows are held.
+  [[nodiscard]] Status Complete(Step* step) const;
   void MakeInputRows(std::vector<FeatureMatrix> features, Step* step) const;
 
   GraphStore* const graph_;
   RowStore* const rows_;
   const BatchRecipe recipe_;
+  const SamplingSpec before_last_;                       // where the last layer is compacted apart
+  const std::unique_ptr<BuilderWorkspaces> workspaces_;  // the same
   // Per node type, where rows of the first layer are made straight from what is stored.
   const std::vector<std::optional<RowsInPlace>> in_place_;
 };

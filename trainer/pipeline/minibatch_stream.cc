@@ -19,7 +19,6 @@ constexpr size_t kCallsAThread = 4;
 // One thread goes through the epochs, one after the other.
 constexpr size_t kEpochsKept = 2;
 constexpr size_t kSampleStage = 1;
-constexpr size_t kPlanStage = 2;  // where there is a cache
 // What a cache keeps of a row of a step that it is told of, about: the access, and its slot.
 constexpr int64_t kPlanBytesARow = 16;
 
@@ -38,7 +37,8 @@ MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* sour
       shards_(std::move(shards)),
       options_(std::move(options)),
       steps_(shards_.Steps(options_.batch_size)),
-      gather_stage_(kSampleStage + (options_.cache != nullptr ? 2 : 1)),
+      plan_stage_(measured_stage() + 1),
+      gather_stage_(plan_stage_ + (options_.cache != nullptr ? 1 : 0)),
       orders_(shards_.of_rank[options_.rank].size(), options_.seed, options_.rank, kEpochsKept),
       first_ticket_(options_.cache == nullptr ? 0 : options_.cache->announced()),
       // The first that is whole.
@@ -53,7 +53,7 @@ MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* sour
   bounds.memory = options_.memory;
   bounds.always = options_.always;
   bounds.bytes = [](const Step& step) { return step.bytes; };
-  bounds.measured = kSampleStage;
+  bounds.measured = measured_stage();
   bounds.grows = gather_stage_;
   bounds.too_large = options_.too_large;
   pipeline_ = std::make_unique<StagePipeline<Step>>(Stages(std::move(more)), std::move(bounds));
@@ -62,6 +62,10 @@ MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* sour
 MinibatchStream::~MinibatchStream() { Close(); }
 
 size_t MinibatchStream::sample_stage() const { return kSampleStage; }
+
+size_t MinibatchStream::measured_stage() const {
+  return kSampleStage + (maker_->compacts_apart() ? 1 : 0);
+}
 
 void MinibatchStream::Close() {
   pipeline_->Close();
@@ -82,9 +86,9 @@ int64_t MinibatchStream::PlannedAhead() const {
 // Up to the cache's certificate, or what the memory holds. Steps without rows have no ticket, so
 // that a little less may be admitted than is meant.
 void MinibatchStream::LookFurther() {
-  pipeline_->Admit(kPlanStage, taken_ + PlannedAhead());
+  pipeline_->Admit(plan_stage_, taken_ + PlannedAhead());
   if (!options_.cache->wants_more()) return;
-  pipeline_->Admit(kPlanStage, options_.cache->announced() - first_ticket_ + kLookFurther);
+  pipeline_->Admit(plan_stage_, options_.cache->announced() - first_ticket_ + kLookFurther);
 }
 
 size_t MinibatchStream::SamplesAtOnce() const {
@@ -106,13 +110,22 @@ std::vector<StepStage> MinibatchStream::Stages(std::vector<StepStage> more) {
        .run = [this, first](int64_t index, Step* step) { return Schedule(first + index, step); },
        .depth = scheduled});
   const bool plans = options_.cache != nullptr;
+  const bool apart = maker_->compacts_apart();
+  const int64_t ahead = plans ? scheduled : options_.sampled_ahead;
   stages.push_back({.name = "sample",
                     .start = [this](int64_t, Step* step, const PostWork& post,
                                     StatusDone done) { Sample(step, post, std::move(done)); },
                     .at_once = SamplesAtOnce(),
                     .threads = options_.threads,
-                    .depth = plans ? scheduled : options_.sampled_ahead,
+                    // What is not measured yet stays within twice what is under way.
+                    .depth = apart ? static_cast<int64_t>(SamplesAtOnce()) : ahead,
                     .admitted = options_.sampled});
+  if (apart) {
+    stages.push_back({.name = "compact",
+                      .run = [this](int64_t, Step* step) { return Compact(step); },
+                      .threads = options_.threads,
+                      .depth = ahead});
+  }
   if (plans) {
     // One thread, in order of the steps. What it is ahead of the gathering is what the cache knows
     // of the future.
@@ -191,7 +204,7 @@ void MinibatchStream::Sample(Step* step, const PostWork& post, StatusDone done) 
   context.post = post;
   maker_->StartSample(std::exchange(step->seeds, {}), step->key.batch_seed, context, step,
                       [this, step, done = std::move(done)](Status sampled) {
-                        if (sampled.ok()) {
+                        if (sampled.ok() && !maker_->compacts_apart()) {
                           sampled = RunCaught([&] {
                             step->bytes = BytesOf(*step);
                             return OkStatus();
@@ -199,6 +212,12 @@ void MinibatchStream::Sample(Step* step, const PostWork& post, StatusDone done) 
                         }
                         done(std::move(sampled));
                       });
+}
+
+Status MinibatchStream::Compact(Step* step) const {
+  HG_RETURN_IF_ERROR(Annotate(maker_->Compact(step), "compacting a minibatch"));
+  step->bytes = BytesOf(*step);
+  return OkStatus();
 }
 
 Status MinibatchStream::Plan(Step* step) {

@@ -112,6 +112,8 @@ class MinibatchStream {
   void Close();
 
  private:
+  // Whose end says what a step comes to.
+  [[nodiscard]] size_t measured_stage() const;
   [[nodiscard]] std::vector<StepStage> Stages(std::vector<StepStage> more);
   // Samples under way at most.
   [[nodiscard]] size_t SamplesAtOnce() const;
@@ -119,6 +121,7 @@ class MinibatchStream {
   [[nodiscard]] StepStage Told(StepStage stage) const;
   [[nodiscard]] Status Schedule(int64_t index, Step* step);
   void Sample(Step* step, const PostWork& post, StatusDone done) const;
+  [[nodiscard]] Status Compact(Step* step) const;
   [[nodiscard]] Status Plan(Step* step);
   void Gather(Step* step, const PostWork& post, StatusDone done) const;
   [[nodiscard]] CallContext ContextOf(const Step& step) const;
@@ -132,6 +135,7 @@ class MinibatchStream {
   const SeedShards shards_;
   const StreamOptions options_;
   const int64_t steps_;
+  const size_t plan_stage_;  // where there is a cache
   const size_t gather_stage_;
   EpochOrders orders_;
   const int64_t first_ticket_;

@@ -3,6 +3,8 @@
 //
 //   schedule   key, seeds, labels, rows
 //   sample     minibatch, blocks, seed_types, split; what `seeds` lists is given up
+//   compact    where the last layer is compacted apart: raw is given up for what minibatch still
+//              lacks; blocks and split are made here
 //   plan       ticket, where remote rows are cached
 //   gather     features or self_and_mean
 //   above      tensors: rows that are learnt, and what move makes of the rows
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "client/call_context.h"
+#include "common/sampling/last_layer.h"
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
 #include "trainer/pipeline/feature_matrix.h"
@@ -47,6 +50,7 @@ struct Step {
   StepId key;
   StepSeeds seeds;  // labels not: they stand below
   Minibatch minibatch;
+  RawLayer raw;  // of its last layer, until that is compacted; else empty
   // Where the recipe has rows that are held: which of the nodes' these are, and what they come to
   // with the values that a step computes with. Else empty.
   RowSplit split = {};

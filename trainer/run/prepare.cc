@@ -67,7 +67,11 @@ StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
     recipe.by_source = BySource::kAll;
   }
   recipe.pool = session.preparing.get();
-  return session.device.is_cpu() ? recipe : ForDevice(std::move(recipe));
+  if (session.device.is_cpu()) return recipe;
+  if (options.compact == CompactOn::kDevice) {
+    recipe.compact = CompactOnDevice(session.device, options.rank);
+  }
+  return ForDevice(std::move(recipe));
 }
 
 // By which kernel --precision bf16 makes products, and what it is not that one might expect.
@@ -222,6 +226,11 @@ Status OpenDevice(Session& session) {
   TrainOptions& options = session.options;
   HG_ASSIGN_OR_RETURN(session.device, Device::Open(options.device, options.local_rank));
   options.device = session.device.name();
+  if (session.device.is_cpu() && options.compact == CompactOn::kDevice) {
+    return FailedPrecondition(
+        "--compact device: --device auto found no device here, and the CPU computes; leave out "
+        "--compact");
+  }
   if (session.device.is_cpu()) return OkStatus();
   session.copier = std::make_unique<const BatchCopier>(session.device);
   GatherFor(session.device);

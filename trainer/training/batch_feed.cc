@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/stopwatch.h"
 #include "common/base/units.h"
+#include "trainer/device/compaction.h"
 #include "trainer/training/step_trace.h"
 #include "trainer/training/torch_error.h"
 
@@ -225,6 +226,18 @@ BatchRecipe ForDevice(BatchRecipe recipe) {
   // Forms of all relations at once are of the CPU's kernels.
   if (recipe.form != BlockForm::kSelfLoops) recipe.form = BlockForm::kSampled;
   return recipe;
+}
+
+CompactIds CompactOnDevice(const Device& device, int rank) {
+  return [compaction = std::make_shared<const DeviceCompaction>(device), name = device.name(),
+          rank](std::span<const IdsToCompact> types) -> Status {
+    try {
+      compaction->Compact(types);
+      return OkStatus();
+    } catch (const std::exception& error) {
+      return TorchError(rank, "compacting a minibatch on " + name, error);
+    }
+  };
 }
 
 Status MoveToDevice(const Session& session, Step* step) {

@@ -43,6 +43,8 @@ struct MovedRows final : TaskTensors {
 // What a model asks of its minibatches, as a device is given them: all rows, in float32, since they
 // are rounded and aggregated there, and blocks in a form that has a layout (layer_on_device.h).
 [[nodiscard]] BatchRecipe ForDevice(BatchRecipe recipe);
+// Compaction of the last layer on a device, which is not the CPU. Errors as MoveToDevice.
+[[nodiscard]] CompactIds CompactOnDevice(const Device& device, int rank);
 // Begins to copy rows of either kind, blocks, and what the task reads to the session's device,
 // which is not the CPU.
 //   InvalidArgument    a block has more edges than a device's can have

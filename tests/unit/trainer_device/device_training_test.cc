@@ -118,6 +118,10 @@ class DeviceTrainingTest : public FakeOrdersTest {
     if (!device.is_cpu()) session->copier = std::make_unique<const BatchCopier>(device);
     session->sampler.minibatches = options.sample_threads;
     session->stores = std::move(*OpenRunStores(options));
+    if (options.compact == CompactOn::kDevice) {
+      session->stores.graph = std::make_shared<WholeRestGraphStore>(*MapGraph(options.graph, {}),
+                                                                    std::make_shared<RestRecord>());
+    }
     session->task = std::move(
         *OpenTask(session->stores, options.tasks, "", {options.rank, options.world_size}));
     if (all_is_far_) {
@@ -159,6 +163,9 @@ class DeviceTrainingTest : public FakeOrdersTest {
     recipe.by_source = needs.by_source;
     // Rows of other widths are mapped to one, by weights.
     if (schema.node_types.size() > 1) recipe.by_source = BySource::kAll;
+    if (session.options.compact == CompactOn::kDevice) {
+      recipe.compact = CompactOnDevice(session.device, session.options.rank);
+    }
     if (!session.device.is_cpu()) recipe = ForDevice(std::move(recipe));
     MakeMakers(recipe, session);
     if (session.options.device_cache_memory > 0) {
@@ -292,6 +299,19 @@ TEST_P(DeviceTrainingTest, ALossThatIsNoNumberIsToldBeforeAnythingIsKept) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
     EXPECT_THAT(Message(status),
                 HasSubstr(fmt::format("epoch 0, step {}: the loss is", moments.kept)));
+  }
+}
+
+// Blocks with self loops and by source, too, are made of what comes home.
+TEST_P(DeviceTrainingTest, CompactionOnTheDeviceChangesNoBit) {
+  for (const Trained& trained : {kAll[0], kAll[2]}) {
+    options_.prefetch = 4;
+    options_.compact = CompactOn::kHost;
+    const Tensors wanted = TrainOn(FakeOne(), trained);
+    options_.compact = CompactOn::kDevice;
+    ExpectSameBits(TrainOn(FakeOne(), trained), wanted);
+    options_.prefetch = 0;
+    ExpectSameBits(TrainOn(FakeOne(), trained), wanted);
   }
 }
 

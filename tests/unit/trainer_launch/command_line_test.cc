@@ -445,6 +445,16 @@ TEST(CommandLineTest, ADeviceIsNamed) {
             int64_t{2} << 30);
   EXPECT_THAT(Refusal({"--graph", "g", "--device-cache-memory", "2GiB"}),
               HasSubstr("--device-cache-memory is for --device cuda"));
+  EXPECT_EQ(o.compact, CompactOn::kHost);
+  EXPECT_EQ(Parse({"--servers", "a:1", "--compact", "device", "--device", "cuda"}).options.compact,
+            CompactOn::kDevice);
+  EXPECT_THAT(Refusal({"--servers", "a:1", "--compact", "device"}),
+              HasSubstr("--compact device and --device cpu"));
+  EXPECT_THAT(
+      Refusal({"--servers", "a:1", "--topology", "t", "--compact", "device", "--device", "cuda"}),
+      HasSubstr("--compact device and --topology t"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--device", "cuda", "--compact", "device"}),
+              HasSubstr("--compact device and --graph"));
 }
 
 TEST(CommandLineTest, TraceAndLogAreTwoFiles) {

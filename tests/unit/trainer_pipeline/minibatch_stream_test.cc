@@ -1,6 +1,7 @@
 #include "trainer/pipeline/minibatch_stream.h"
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <map>
 #include <mutex>
@@ -35,6 +36,8 @@ class MinibatchStreamTest : public OpenedGraphTest {
     BatchRecipe recipe;
     recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{3, 2});
     recipe.inputs = {{0, TensorRef{false, "node", "feat"}, schema.node_types[0].features[0]}};
+    recipe.by_source = BySource::kAll;
+    recipe.compact = compact_;
     return recipe;
   }
   SeedShards Shards(int world_size) {
@@ -87,6 +90,7 @@ class MinibatchStreamTest : public OpenedGraphTest {
   LabeledSeeds train_;
   std::optional<NodeSeeds> source_;
   std::shared_ptr<const HeldRows> held_;  // of what Drain makes
+  CompactIds compact_ = {};
 };
 
 TEST_F(MinibatchStreamTest, EachEpochVisitsEverySeedOfTheRanksOnceWithItsLabel) {
@@ -404,6 +408,67 @@ TEST_F(MinibatchStreamTest, BatchSeedsAreTheContracts) {
     }
   }
   EXPECT_EQ(recording.batch_seeds, wanted);
+}
+
+// The other way to the same steps: a stage of its own ends them before rows are planned.
+TEST_F(MinibatchStreamTest, ALastLayerThatIsCompactedApartChangesNoStep) {
+  const StreamOptions options{.batch_size = 6, .epochs = 2, .threads = 2, .prefetch = 2};
+  const auto wanted = Drain(stores_.graph.get(), options);
+  RecordingStore elsewhere(stores_.graph.get());
+  BuilderWorkspaces workspaces(&stores_.graph->info().schema);
+  std::atomic<size_t> compacted = 0;
+  compact_ = [&, by_map = CompactByMap(&workspaces)](std::span<const IdsToCompact> types) {
+    ++compacted;
+    return by_map(types);
+  };
+  const auto expect_the_same = [&](StreamOptions other) {
+    compacted = 0;
+    const auto found = Drain(&elsewhere, other);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ExpectEqual(found[i], wanted[i]);
+      ASSERT_EQ(found[i].blocks.layers.size(), 2U);
+      for (size_t layer = 0; layer < 2; ++layer) {
+        EXPECT_EQ(found[i].blocks.layers[layer].transposed[0].edges,
+                  wanted[i].blocks.layers[layer].transposed[0].edges);
+      }
+      EXPECT_EQ(found[i].bytes.all(), wanted[i].bytes.all());
+    }
+    EXPECT_EQ(compacted, wanted.size());
+  };
+  expect_the_same(options);
+  StreamOptions other = options;
+  other.prefetch = 0;
+  expect_the_same(other);
+  other = options;
+  const auto cache = Cache(true, 2000);
+  other.cache = cache.get();
+  std::mutex mutex;
+  std::map<std::string, size_t> told;
+  other.on_stage = [&](std::string_view stage, const StepId&, auto, auto) {
+    const std::lock_guard lock(mutex);
+    ++told[std::string(stage)];
+  };
+  const auto found = Drain(&elsewhere, other);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) ExpectEqual(found[i], wanted[i]);
+  EXPECT_EQ(told["compact"], wanted.size());
+  EXPECT_EQ(told["plan"], wanted.size());
+  EXPECT_TRUE(elsewhere.batch_seeds.empty());
+  // Where sampling asks nobody it is compact already.
+  compacted = 0;
+  static_cast<void>(Drain(stores_.graph.get(), options));
+  EXPECT_EQ(compacted, 0U);
+}
+
+TEST_F(MinibatchStreamTest, AnErrorOfTheCompactionEndsTheStream) {
+  RecordingStore elsewhere(stores_.graph.get());
+  compact_ = [](std::span<const IdsToCompact>) { return ResourceExhausted("no room there"); };
+  const BatchMaker maker(&elsewhere, stores_.rows.get(), Recipe());
+  MinibatchStream stream(&maker, &*source_, Shards(1), {.batch_size = 6});
+  const Status status = stream.Next().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Message(status), testing::HasSubstr("compacting a minibatch: no room there"));
 }
 
 TEST_F(MinibatchStreamTest, EvaluationKeepsTheOrder) {
