@@ -54,8 +54,10 @@ inline void ScaledSumOfRows(const PickedRows& picked, const float* scales, const
                             int64_t first_rows, int64_t begin, int64_t end,
                             const MutableBf16Rows& out) {
   NarrowAsMade(picked.cols, begin, end, out, [&](int64_t row, int64_t rows, const MutableRows& to) {
-    ScaledSumOfRows({picked.indptr + row, picked.indices, picked.rows, picked.cols}, scales,
-                    {first.data + row * first.stride, first.stride}, first_rows - row, 0, rows, to);
+    ScaledSumOfRows(
+        {picked.indptr + row, picked.indices, picked.rows, picked.cols}, scales,
+        row < first_rows ? ConstRows{first.data + row * first.stride, first.stride} : ConstRows{},
+        first_rows - row, 0, rows, to);
   });
 }
 

@@ -142,11 +142,12 @@ BackwardProducts BackwardOfPairs(const torch::Tensor& x, const torch::Tensor& pa
     const int64_t count = rows.dz.rows, out = rows.dz.cols, cols = rows.last - rows.first;
     torch::Tensor narrowed;
     ConstBf16Rows dz = rows.narrow_dz;
-    if (dz.data == nullptr) {
+    if (dz.data == nullptr && rows.x_grad.data != nullptr) {
       narrowed = NarrowedRows(rows.dz.values, count, out);
       dz = ConstBf16RowsOf(narrowed);
     }
-    const torch::Tensor dz_pairs = PairedRows(dz, count, out);
+    const torch::Tensor dz_pairs =
+        dz.data == nullptr ? PairedRows(rows.dz.values, count, out) : PairedRows(dz, count, out);
     const torch::Tensor x_pairs = PairedRows(
         ConstBf16Rows{left.data + rows.row * left.stride + rows.first, left.stride}, count, cols);
     kernel.add_transposed(
