@@ -27,13 +27,6 @@ torch::Tensor Joined(const Device& device, const IdsToCompact& ids) {
   return joined;
 }
 
-// The copy goes to the queue of the calling thread.
-torch::Tensor BeginHome(const Device& device, const torch::Tensor& there) {
-  torch::Tensor home = OnHost(device, there.numel(), there.scalar_type());
-  home.copy_(there, /*non_blocking=*/true);
-  return home;
-}
-
 }  // namespace
 
 FirstAppearances FindFirstAppearances(const torch::Tensor& entries) {
@@ -72,13 +65,13 @@ void DeviceCompaction::Compact(std::span<const IdsToCompact> types) const {
     type.found = FindFirstAppearances(device_.Copy(type.entries));
     const int64_t known = std::ssize(ids.lists.front());
     const torch::Tensor& positions = type.found.positions;
-    type.positions = BeginHome(device_, positions.narrow(0, known, positions.numel() - known));
-    type.count = BeginHome(device_, type.found.count);
+    type.positions = device_.BeginHome(positions.narrow(0, known, positions.numel() - known));
+    type.count = device_.BeginHome(type.found.count);
   }
   queue_.Finish(queue_.Record());
   for (OfType& type : made) {
     const int64_t count = *type.count.data_ptr<int64_t>();
-    type.unique = BeginHome(device_, type.found.unique.narrow(0, 0, count));
+    type.unique = device_.BeginHome(type.found.unique.narrow(0, 0, count));
   }
   queue_.Finish(queue_.Record());
   for (size_t t = 0; t < made.size(); ++t) {
