@@ -128,7 +128,10 @@ class ExactRun {
     if (session_.device.is_cpu()) recipe.form = BlockForm::kSampled;
     recipe.by_source = BySource::kNone;
     recipe.input_rows = at == 0 ? passes_[at].input_rows : InputRows::kNodes;
-    if (at > 0) recipe.inputs.clear();
+    if (at > 0) {
+      recipe.inputs.clear();
+      recipe.held = nullptr;
+    }
     return recipe;
   }
 

@@ -18,6 +18,7 @@ StatusOr<SourceDegrees> SourceDegrees::Count(const Session& session, const Chunk
   recipe.form = BlockForm::kSampled;
   recipe.by_source = BySource::kNone;
   recipe.inputs.clear();
+  recipe.compact = {};  // no node is read
   const BatchMaker maker(session.stores.graph.get(), session.stores.rows.get(), recipe);
   const NodeRange nodes(0, info.book.NodeBoundaries(0));
   const double degree = static_cast<double>(info.schema.relations.front().count) /

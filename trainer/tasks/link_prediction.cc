@@ -1,6 +1,7 @@
 #include "trainer/tasks/link_prediction.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <set>
@@ -110,7 +111,9 @@ class LinkPrediction final : public TrainingTask {
   void Measure(const std::vector<torch::Tensor>& scores, const Step& /*batch*/,
                std::span<double> sums) const override {
     if (!hits_at_.empty()) return;  // of training, which no negatives are given for
-    for (const torch::Tensor& counts : scores) AddRanksOf(counts, sums);
+    std::array<double, kRankSums> own = {};
+    for (const torch::Tensor& counts : scores) AddRanksOf(counts, own);
+    for (size_t i = 0; i < own.size(); ++i) sums[i] += own[i];
   }
   double MetricOf(std::span<const double> sums) const override { return figures_->First(sums); }
   std::vector<MetricValue> MoreMetrics(std::span<const double> sums) const override {

@@ -28,8 +28,10 @@ Status CollectSeeds(const Session& session, int64_t step, const std::vector<int6
   std::iota(rows.begin(), rows.end(), batch.begin);
   const int64_t first = shards.of_rank[options.rank].begin;
   for (int64_t& row : rows) row = first + (order != nullptr ? (*order)[row] : row);
-  const uint64_t key = StepKey(options.seed, TrainerStream::kTask, 0, static_cast<uint64_t>(step),
-                               static_cast<uint64_t>(options.rank));
+  const uint64_t key =
+      SubKey(StepKey(options.seed, TrainerStream::kTask, 0, static_cast<uint64_t>(step),
+                     static_cast<uint64_t>(options.rank)),
+             static_cast<uint64_t>(BatchPurpose::kTrain));
   return train.Collect(rows, key, seeds);
 }
 

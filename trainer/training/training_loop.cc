@@ -89,8 +89,8 @@ Status TrainingLoop::TakeStep(int64_t epoch, int64_t step, EpochFigures* figures
   if (!asks.stop) HG_RETURN_IF_ERROR(Learn(next, epoch, step, weight, figures));
 
   const Stopwatch sync_watch;
-  // A loss that is no number goes to no other rank.
-  if (session_.options.world_size > 1) HG_RETURN_IF_ERROR(late_.TakeAllBut(0));
+  if (!MayBeToldLate()) HG_RETURN_IF_ERROR(late_.TakeAllBut(0));
+  after_moment_ = false;
   HG_RETURN_IF_ERROR(gradients_.AllReduce(*session_.ranks, &asks));
   (*figures)[Figure::kSyncWait] += sync_watch.Seconds();
   if (asks.stop) {
@@ -106,7 +106,15 @@ Status TrainingLoop::TakeStep(int64_t epoch, int64_t step, EpochFigures* figures
   HG_RETURN_IF_ERROR(EndStep(*next, epoch, step, figures));
   if (!asks.checkpoint || keeper_ == nullptr) return OkStatus();
   HG_RETURN_IF_ERROR(late_.TakeAllBut(0));
+  after_moment_ = true;
   return keeper_->Keep(Moment());
+}
+
+// A loss that is no number goes to no other rank and to no store, is not told as what follows from
+// it, and is told in the step behind a moment that was kept, which is then known not to be good.
+bool TrainingLoop::MayBeToldLate() const {
+  return session_.options.world_size == 1 && session_.learnt == nullptr &&
+         session_.options.control.clip_norm == 0 && !after_moment_;
 }
 
 Status TrainingLoop::EndStep(Step& next, int64_t epoch, int64_t step, EpochFigures* figures) {

@@ -142,6 +142,8 @@ class TrainingLoop {
   void CountSeconds();
   // These set result_.stopped, and return OK, once the ranks have agreed to stop.
   [[nodiscard]] Status TakeStep(int64_t epoch, int64_t step, EpochFigures* figures);
+  // Whether the figures of the step that is under way may come with a later one.
+  [[nodiscard]] bool MayBeToldLate() const;
   // Of a step that all ranks take: what follows the gradients.
   [[nodiscard]] Status EndStep(Step& next, int64_t epoch, int64_t step, EpochFigures* figures);
   [[nodiscard]] Status EvaluateSets(EpochStats* stats);
@@ -183,8 +185,9 @@ class TrainingLoop {
   BatchFeed feed_;
   std::optional<ThreadTuner> tuner_;
   const RunLength length_;
-  EpochSums under_way_;  // of the epoch's minibatches, up to next_step_ between two steps
-  LateFigures late_;     // of steps that under_way_ has the rest of
+  EpochSums under_way_;       // of the epoch's minibatches, up to next_step_ between two steps
+  LateFigures late_;          // of steps that under_way_ has the rest of
+  bool after_moment_ = true;  // a moment is kept that no step has followed
   // Since the last time that under_way_ counted; and what the feed's stages had come to then.
   Stopwatch lap_;
   std::vector<BatchFeed::StageTime> lap_stages_;
