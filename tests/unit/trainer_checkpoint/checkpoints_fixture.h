@@ -18,7 +18,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/learnable_graph.h"
+#include "tests/support/learnable_run.h"
 #include "tests/support/ranks.h"
 #include "tests/support/run_stores.h"
 #include "tests/support/test_folder.h"
@@ -147,13 +147,7 @@ class CheckpointsTest : public testing::Test {
   static void SetUpTestSuite() { at::set_num_threads(1); }
 
   void SetUp() override {
-    auto graph = WriteTestGraph(LearnableGraph(240, 2), folder_.path() / "graph");
-    ASSERT_TRUE(graph.ok()) << graph.status();
-    options_.graph = graph->string();
-    options_.fanouts = {4, 3};
-    options_.batch_size = 25;
-    options_.epochs = kEpochs;
-    options_.learning_rate = 0.01;
+    options_ = LearnableRun(folder_.path(), 240, /*batch_size=*/25, kEpochs);
     auto sage = std::make_shared<SageOptions>();
     sage->hidden = 16;
     sage->dropout = 0.5;

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/support/fake_device/bits.h"
-#include "tests/support/learnable_graph.h"
+#include "tests/support/learnable_run.h"
 #include "tests/support/ranks.h"
 #include "tests/support/test_folder.h"
 #include "trainer/averaging/averaged_training.h"
@@ -29,13 +29,7 @@ class DeviceRunsTest : public FakeOrdersTest {
  protected:
   void SetUp() override {
     FakeOrdersTest::SetUp();
-    const auto graph = WriteTestGraph(LearnableGraph(120, 2), folder_.path() / "graph");
-    ASSERT_TRUE(graph.ok()) << graph.status();
-    options_.graph = graph->string();
-    options_.fanouts = {4, 3};
-    options_.batch_size = 20;
-    options_.epochs = 3;
-    options_.learning_rate = 0.01;
+    options_ = LearnableRun(folder_.path(), 120, /*batch_size=*/20, /*epochs=*/3);
     options_.threads = 1;
     ChooseSage("batch");
     stop_ = std::move(*StopSignal::Install());

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/support/fake_device/bits.h"
-#include "tests/support/learnable_graph.h"
+#include "tests/support/learnable_run.h"
 #include "tests/support/ranks.h"
 #include "tests/support/run_stores.h"
 #include "tests/support/test_folder.h"
@@ -72,6 +72,13 @@ TestGraphSpec TypedGraph() {
   return spec;
 }
 
+void ExpectSameBits(const Tensors& found, const Tensors& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_TRUE(HaveSameBits(found[i], wanted[i])) << "value " << i;
+  }
+}
+
 class DeviceTrainingTest : public FakeOrdersTest {
  protected:
   static void SetUpTestSuite() {
@@ -82,11 +89,7 @@ class DeviceTrainingTest : public FakeOrdersTest {
 
   void SetUp() override {
     FakeOrdersTest::SetUp();
-    UseGraph(LearnableGraph(120, 2), "graph");
-    options_.fanouts = {4, 3};
-    options_.batch_size = 20;
-    options_.epochs = 2;
-    options_.learning_rate = 0.01;
+    options_ = LearnableRun(folder_.path(), 120, /*batch_size=*/20, /*epochs=*/2);
     options_.control.clip_norm = 1;
     stop_ = std::move(*StopSignal::Install());
   }
@@ -212,6 +215,15 @@ class DeviceTrainingTest : public FakeOrdersTest {
   Tensors TrainOn(const Device& device, const Trained& trained, EpochFigures* last = nullptr) {
     return Train(*MakeSession(trained, device, std::move(*Communicator::Join({}))), last);
   }
+  // The figures of the last epoch, with so much memory for rows that stay: some are found there,
+  // and no bit differs from `wanted`.
+  EpochFigures TrainWithRowsThere(const Trained& trained, int64_t size, const Tensors& wanted) {
+    options_.device_cache_memory = size;
+    EpochFigures last;
+    ExpectSameBits(TrainOn(FakeOne(), trained, &last), wanted);
+    EXPECT_GT(last[Figure::kDeviceHits], 0);
+    return last;
+  }
 
   TestFolder folder_;
   TrainOptions options_;
@@ -219,13 +231,6 @@ class DeviceTrainingTest : public FakeOrdersTest {
   bool all_is_far_ = false;   // as with servers: the topology is not here, and no row
   std::unique_ptr<StopSignal> stop_;
 };
-
-void ExpectSameBits(const Tensors& found, const Tensors& wanted) {
-  ASSERT_EQ(found.size(), wanted.size());
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    EXPECT_TRUE(HaveSameBits(found[i], wanted[i])) << "value " << i;
-  }
-}
 
 TEST_P(DeviceTrainingTest, EveryModelHasTheSameBitsInEveryOrder) {
   for (const Trained& trained : kAll) {
@@ -358,10 +363,7 @@ TEST_P(DeviceTrainingTest, RowsThatStayThereChangeNoBit) {
   EXPECT_EQ(all[Figure::kDeviceHits], 0);
   for (const int64_t size : kSizes) {
     SCOPED_TRACE(size);
-    options_.device_cache_memory = size;
-    EpochFigures last;
-    ExpectSameBits(TrainOn(FakeOne(), kSageOfAll, &last), wanted);
-    EXPECT_GT(last[Figure::kDeviceHits], 0);
+    const EpochFigures last = TrainWithRowsThere(kSageOfAll, size, wanted);
     EXPECT_EQ(last[Figure::kDeviceSaved], 16 * last[Figure::kDeviceHits]);
     EXPECT_EQ(last[Figure::kLocalBytes] + last[Figure::kDeviceSaved], all[Figure::kLocalBytes])
         << "what is there is not gathered, and all else is";
@@ -376,10 +378,7 @@ TEST_P(DeviceTrainingTest, RowsOfServersThatStayThereChangeNoBit) {
   ExpectSameBits(TrainOn(FakeOne(), kSageOfAll, &all), wanted);
   for (const int64_t size : {16 * 40, 1 << 20}) {
     SCOPED_TRACE(size);
-    options_.device_cache_memory = size;
-    EpochFigures last;
-    ExpectSameBits(TrainOn(FakeOne(), kSageOfAll, &last), wanted);
-    EXPECT_GT(last[Figure::kDeviceHits], 0);
+    const EpochFigures last = TrainWithRowsThere(kSageOfAll, size, wanted);
     EXPECT_EQ(last[Figure::kRemoteBytes] + last[Figure::kDeviceSaved], all[Figure::kRemoteBytes]);
   }
 }
@@ -390,10 +389,7 @@ TEST_P(DeviceTrainingTest, RowsOfSeveralTypesThatStayThereChangeNoBit) {
   const Tensors wanted = TrainOn(FakeOne(), rgcn);
   for (const int64_t size : {16 * 30, 1 << 20}) {
     SCOPED_TRACE(size);
-    options_.device_cache_memory = size;
-    EpochFigures last;
-    ExpectSameBits(TrainOn(FakeOne(), rgcn, &last), wanted);
-    EXPECT_GT(last[Figure::kDeviceHits], 0);
+    static_cast<void>(TrainWithRowsThere(rgcn, size, wanted));
   }
 }
 
@@ -407,9 +403,7 @@ TEST_P(DeviceTrainingTest, ACacheOfTheHostKnowsNothingOfRowsThatStayThere) {
   ASSERT_GT(remote(without), 0);
   for (const int64_t size : kSizes) {
     SCOPED_TRACE(size);
-    options_.device_cache_memory = size;
-    EpochFigures last;
-    ExpectSameBits(TrainOn(FakeOne(), kSageOfAll, &last), wanted);
+    const EpochFigures last = TrainWithRowsThere(kSageOfAll, size, wanted);
     EXPECT_LE(remote(last), remote(without));
     EXPECT_EQ(remote(last) == 0, size == kSizes[2]);
   }

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "tests/support/learnable_graph.h"
+#include "tests/support/learnable_run.h"
 #include "tests/support/ranks.h"
 #include "tests/support/run_stores.h"
 #include "tests/support/test_folder.h"
@@ -31,13 +31,7 @@ class TrainingLoopTest : public testing::Test {
   static void SetUpTestSuite() { at::set_num_threads(1); }
 
   void SetUp() override {
-    auto graph = WriteTestGraph(LearnableGraph(240, 2), folder_.path() / "graph");
-    ASSERT_TRUE(graph.ok()) << graph.status();
-    options_.graph = graph->string();
-    options_.fanouts = {4, 3};
-    options_.batch_size = 25;
-    options_.epochs = 3;
-    options_.learning_rate = 0.01;
+    options_ = LearnableRun(folder_.path(), 240, /*batch_size=*/25, /*epochs=*/3);
     options_.sample_threads = 2;
     SetSage(0.5);
     Resolve(&options_);
