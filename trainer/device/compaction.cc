@@ -7,12 +7,6 @@
 namespace halograph {
 namespace {
 
-// In memory from which, and to which, the device copies by itself.
-torch::Tensor OnHost(const Device& device, int64_t size, torch::ScalarType type) {
-  const auto bytes = size * static_cast<int64_t>(torch::elementSize(type));
-  return device.HostBuffer(bytes).view(type);
-}
-
 int64_t Lengths(const IdsToCompact& ids) {
   int64_t all = 0;
   for (const auto& list : ids.lists) all += std::ssize(list);
@@ -21,7 +15,7 @@ int64_t Lengths(const IdsToCompact& ids) {
 
 // The lists of one type, one behind the other.
 torch::Tensor Joined(const Device& device, const IdsToCompact& ids) {
-  torch::Tensor joined = OnHost(device, Lengths(ids), torch::kInt64);
+  torch::Tensor joined = device.HostTensor({Lengths(ids)}, torch::kInt64);
   auto* to = joined.data_ptr<int64_t>();
   for (const auto& list : ids.lists) to = std::copy(list.begin(), list.end(), to);
   return joined;

@@ -127,16 +127,19 @@ torch::Tensor Device::HostBuffer(int64_t bytes) const {
   return host_ ? host_(bytes) : torch::empty({bytes}, torch::kUInt8);
 }
 
+torch::Tensor Device::HostTensor(torch::IntArrayRef sizes, torch::ScalarType type) const {
+  const int64_t values = c10::multiply_integers(sizes);
+  return HostBuffer(values * static_cast<int64_t>(torch::elementSize(type))).view(type).view(sizes);
+}
+
 torch::Tensor Device::Copy(const torch::Tensor& host) const {
   return is_cpu() ? host : host.to(device_, /*non_blocking=*/true);
 }
 
 torch::Tensor Device::BeginHome(const torch::Tensor& tensor) const {
   if (is_cpu()) return tensor;
-  const torch::Tensor host = HostBuffer(static_cast<int64_t>(tensor.nbytes()))
-                                 .view(tensor.scalar_type())
-                                 .view(tensor.sizes());
-  return host.copy_(tensor.contiguous(), /*non_blocking=*/true);
+  return HostTensor(tensor.sizes(), tensor.scalar_type())
+      .copy_(tensor.contiguous(), /*non_blocking=*/true);
 }
 
 torch::Tensor Device::Home(const torch::Tensor& tensor) const {

@@ -93,6 +93,8 @@ class Device {
 
   // Bytes of host memory from which the device copies by itself.
   [[nodiscard]] torch::Tensor HostBuffer(int64_t bytes) const;
+  // A tensor in such memory.
+  [[nodiscard]] torch::Tensor HostTensor(torch::IntArrayRef sizes, torch::ScalarType type) const;
   // `host` on the device: on the CPU itself. The copy goes to the queue of the calling thread, and
   // reads `host` until it is done if that is HostBuffer's.
   [[nodiscard]] torch::Tensor Copy(const torch::Tensor& host) const;

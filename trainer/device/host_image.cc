@@ -11,9 +11,7 @@ HostImage::HostImage(const Device& device, int64_t in_front, int64_t count,
       copying_(device.MakeQueue()),
       pieces_(std::move(pieces)),
       in_front_(in_front),
-      host_(device.HostBuffer((in_front + count) * static_cast<int64_t>(sizeof(float)))
-                .view(torch::kFloat32)
-                .zero_()),
+      host_(device.HostTensor({in_front + count}, torch::kFloat32).zero_()),
       there_(device.is_cpu() ? host_.narrow(0, in_front, count)
                              : torch::zeros({count}, device.torch())),
       copied_(pieces_.size()) {}

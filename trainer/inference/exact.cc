@@ -196,11 +196,11 @@ class ExactRun {
 
   // In int64: all edges of the graph may lead into the sources of a chunk.
   [[nodiscard]] LayerOnDevice DegreesOnDevice(const SampledLayer& outer) const {
-    const auto bytes = std::as_bytes(std::span(outer.blocks.front().indptr));
-    const torch::Tensor host = session_.device.HostBuffer(std::ssize(bytes));
-    std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(host.data_ptr()));
+    const std::vector<int64_t>& indptr = outer.blocks.front().indptr;
+    const torch::Tensor host = session_.device.HostTensor({std::ssize(indptr)}, torch::kInt64);
+    std::copy(indptr.begin(), indptr.end(), host.data_ptr<int64_t>());
     LayerOnDevice layer;
-    layer.blocks.emplace_back().indptr = session_.device.Copy(host.view(torch::kInt64));
+    layer.blocks.emplace_back().indptr = session_.device.Copy(host);
     return layer;
   }
 

@@ -167,10 +167,7 @@ Status CheckBlocks(const Session& session, const Minibatch& minibatch) {
 // In host memory from which the device copies by itself.
 torch::Tensor LabelsToMove(const Device& device, const Step& step) {
   const torch::Tensor labels = LabelsOf(step);
-  return device.HostBuffer(static_cast<int64_t>(labels.nbytes()))
-      .view(labels.scalar_type())
-      .view(labels.sizes())
-      .copy_(labels);
+  return device.HostTensor(labels.sizes(), labels.scalar_type()).copy_(labels);
 }
 
 // Of all lists, one after the other.
@@ -178,8 +175,7 @@ torch::Tensor PositionsToMove(const Device& device, const Step& step) {
   const std::vector<std::vector<int32_t>>& lists = step.minibatch.seed_positions;
   int64_t count = 0;
   for (const std::vector<int32_t>& list : lists) count += std::ssize(list);
-  const torch::Tensor all =
-      device.HostBuffer(count * static_cast<int64_t>(sizeof(int32_t))).view(torch::kInt32);
+  const torch::Tensor all = device.HostTensor({count}, torch::kInt32);
   auto* to = all.data_ptr<int32_t>();
   for (const std::vector<int32_t>& list : lists) to = std::copy(list.begin(), list.end(), to);
   return all;
@@ -247,10 +243,9 @@ Status MoveToDevice(const Session& session, Step* step) {
   const Device& device = session.device;
   try {
     const BlockLayout layout(step->minibatch, step->blocks);
-    const torch::Tensor blocks =
-        device.HostBuffer(layout.size() * static_cast<int64_t>(sizeof(int32_t)));
-    layout.Write(reinterpret_cast<int32_t*>(blocks.data_ptr()));
-    std::vector<torch::Tensor> host = {blocks.view(torch::kInt32), PositionsToMove(device, *step),
+    const torch::Tensor blocks = device.HostTensor({layout.size()}, torch::kInt32);
+    layout.Write(blocks.data_ptr<int32_t>());
+    std::vector<torch::Tensor> host = {blocks, PositionsToMove(device, *step),
                                        LabelsToMove(device, *step)};
     const size_t first_nodes = host.size();
     host.insert(host.end(), moved.nodes.begin(), moved.nodes.end());

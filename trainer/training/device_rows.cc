@@ -83,8 +83,7 @@ void DeviceRows::AddPlaces(const Device& device, const RowSplit& split,
     if (split.held(type) > 0) count += of.slots.size() + of.gathered.size();
   }
   if (count == 0) return host->push_back(torch::Tensor());
-  const torch::Tensor places =
-      device.HostBuffer(static_cast<int64_t>(count * sizeof(int32_t))).view(torch::kInt32);
+  const torch::Tensor places = device.HostTensor({static_cast<int64_t>(count)}, torch::kInt32);
   auto* to = places.data_ptr<int32_t>();
   for (size_t type = 0; type < rows_.size(); ++type) {
     const RowSplit::Places& of = split.places[type];
