@@ -71,8 +71,6 @@ class BatchMaker {
   void StartSample(StepSeeds seeds, uint64_t batch_seed, const CallContext& like, Step* step,
                    StatusDone done) const;
   void StartPull(const CallContext& like, Step* step, StatusDone done) const;
-  // Which rows of a step are held (BatchRecipe::held), once its nodes are known. Sampling does it.
-  void SplitRowsOf(Step* step) const;
   // Waits for recipe().compact. Errors are those, and CompactLast's. Requires compacts_apart().
   [[nodiscard]] Status Compact(Step* step) const;
   // What a sampled step comes to, and its rows besides, in bytes.
@@ -93,6 +91,7 @@ class BatchMaker {
   void StartLastApart(const std::shared_ptr<SampleCall>& call, Step* step, StatusDone done) const;
   // What follows from a whole minibatch: blocks, and which rows are held.
   [[nodiscard]] Status Complete(Step* step) const;
+  void SplitRowsOf(Step* step) const;
   void MakeInputRows(std::vector<FeatureMatrix> features, Step* step) const;
 
   GraphStore* const graph_;

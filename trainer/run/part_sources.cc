@@ -55,7 +55,8 @@ class SourceOfRun : public PartSource {
     session.told_of_memory = run_.told_of_memory;
     session.feature_scales = run_.feature_scales;
     session.device = run_.device;
-    // Of the same queue: what a device keeps of a queue's memory is not for others.
+    // Of the same queues: what a device keeps of a queue's memory is not for others.
+    session.compact = run_.compact;
     if (run_.copier != nullptr) session.copier = std::make_unique<const BatchCopier>(*run_.copier);
     const Status prepared = OpenInto(part, &session);
     if (prepared.ok()) return opened;

@@ -67,11 +67,8 @@ StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
     recipe.by_source = BySource::kAll;
   }
   recipe.pool = session.preparing.get();
-  if (session.device.is_cpu()) return recipe;
-  if (options.compact == CompactOn::kDevice) {
-    recipe.compact = CompactOnDevice(session.device, options.rank);
-  }
-  return ForDevice(std::move(recipe));
+  recipe.compact = session.compact;
+  return session.device.is_cpu() ? recipe : ForDevice(std::move(recipe));
 }
 
 // By which kernel --precision bf16 makes products, and what it is not that one might expect.
@@ -233,6 +230,9 @@ Status OpenDevice(Session& session) {
   }
   if (session.device.is_cpu()) return OkStatus();
   session.copier = std::make_unique<const BatchCopier>(session.device);
+  if (options.compact == CompactOn::kDevice) {
+    session.compact = CompactOnDevice(session.device, options.rank);
+  }
   GatherFor(session.device);
   const auto memory = session.device.Memory();
   spdlog::info("rank {}: computing on {}{}", options.rank, options.device,

@@ -121,7 +121,7 @@ class TrainingTask {
   // The metric that says which epoch is best. Its `sums` are those of all metrics of the task.
   [[nodiscard]] virtual const Metric& metric() const = 0;
   // Adds what the batch's rows contribute to `sums`, metric().sums of them. `scores`: of its Loss,
-  // in the host's memory. Of `batch` it reads what stands in the host's memory.
+  // in the host's memory. Of `batch` it reads rows and labels alone: the rest may be gone.
   virtual void Measure(const std::vector<torch::Tensor>& scores, const Step& batch,
                        std::span<double> sums) const = 0;
   // The metric out of sums over all rows and ranks; NaN where no row has a label.

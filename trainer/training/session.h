@@ -46,6 +46,7 @@ struct Session {
   std::unique_ptr<BatchMaker> train_maker;
   std::unique_ptr<BatchMaker> eval_maker;
   Device device;                              // of the model, and of what it reads
+  CompactIds compact;                         // of --compact device; else null
   std::unique_ptr<const BatchCopier> copier;  // of the minibatches; null where `device` is the CPU
   std::unique_ptr<const DeviceRows>
       device_rows;  // that stay there (--device-cache-memory); or null

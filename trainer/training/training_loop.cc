@@ -120,7 +120,11 @@ bool TrainingLoop::MayBeToldLate() const {
 Status TrainingLoop::EndStep(Step& next, int64_t epoch, int64_t step, EpochFigures* figures) {
   HG_RETURN_IF_ERROR(PushGradients(next, figures));
   HG_RETURN_IF_ERROR(Update(epoch, step, figures));
-  next.tensors.reset();  // all of the step has been given to the device
+  // All of the step has been given to the device, and its figures may come later.
+  next.tensors.reset();
+  next.minibatch = {};
+  next.blocks = {};
+  next.split = {};
   next_epoch_ = epoch;
   next_step_ = step + 1;
   ++steps_done_;
