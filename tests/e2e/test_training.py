@@ -371,6 +371,12 @@ class UsageTest(TrainingBase):
                             env={"CUDA_VISIBLE_DEVICES": ""})
         self.assertCode(0, auto, "--device-cache-memory 1.0 MiB", "no rows are kept")
 
+    def test_a_device_that_is_not_there_is_told_before_servers_are_asked(self):
+        nobody = f"127.0.0.1:{programs.free_port()}"
+        refused = self.box.run("halograph-train", *options(servers=nobody, device="cuda:99"))
+        self.assertCode(1, refused, "--device cuda:99:")
+        self.assertNotIn("Describe", refused.text)
+
     def test_a_log_that_cannot_be_written_is_named(self):
         path = self.box.folder / "no" / "such" / "log.jsonl"
         self.assertCode(1, self.box.run("halograph-train", *options(

@@ -276,6 +276,9 @@ Status PrepareMinibatches(Session& session, RunInputs* inputs) {
 Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   HG_RETURN_IF_ERROR(TakeBlasBuffer());
   const TrainOptions& options = session.options;
+  // What this machine lacks is told before anybody is asked for anything.
+  HG_RETURN_IF_ERROR(OpenDevice(session));
+  if (session.device.is_cpu()) HG_RETURN_IF_ERROR(ChooseProductsOf(options));
   SayIfNothingTravels(options);
   HG_ASSIGN_OR_RETURN(session.stores,
                       OpenStoresOf(options,
@@ -284,8 +287,6 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
                                    &session.cancel));
   HG_RETURN_IF_ERROR(ResolveModel(session.stores.graph->info().schema, &session.options));
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
-  HG_RETURN_IF_ERROR(OpenDevice(session));
-  if (session.device.is_cpu()) HG_RETURN_IF_ERROR(ChooseProductsOf(options));
   HG_RETURN_IF_ERROR(PrepareMinibatches(session, inputs));
   if (options.model_options->NeedsOf(kind->needs).neighbors && options.rank == 0) {
     WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);
