@@ -6,7 +6,9 @@ HostCopies::HostCopies(const Device& device, const std::vector<torch::Tensor>& t
     : compute_(device.Compute()) {
   const torch::NoGradGuard no_grad;
   const Queue::Scope scope(compute_);
-  for (const torch::Tensor& tensor : tensors) host_.push_back(device.BeginHome(tensor.detach()));
+  for (const torch::Tensor& tensor : tensors) {
+    host_.push_back(tensor.defined() ? device.BeginHome(tensor.detach()) : tensor);
+  }
   copied_ = compute_.Record();
 }
 

@@ -12,7 +12,7 @@ namespace halograph {
 class HostCopies {
  public:
   // Begins to copy, behind all that the calling thread has given to the device's Compute() queue.
-  // On the CPU they are the tensors themselves, and there.
+  // On the CPU they are the tensors themselves, and there. Undefined ones stay so.
   HostCopies(const Device& device, const std::vector<torch::Tensor>& tensors);
 
   // Whether Wait would return at once.

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "common/graph/tensor_ref.h"
+#include "trainer/training/late_tensors.h"
 
 namespace halograph {
 namespace {
@@ -21,24 +24,37 @@ StatusOr<bool> AnyStops(Session& session, bool stop) {
   return stopping.item<float>() > 0;
 }
 
+using Forward = std::function<std::vector<torch::Tensor>(const ModelInput& input)>;
+
+// The next minibatch; what `forward` makes of it, nothing of one without rows, is taken while the
+// one behind it is computed.
+Status PassNext(Session& session, BatchFeed& feed, const Forward& forward, LateTensors& late) {
+  FeedWaits waits;
+  HG_ASSIGN_OR_RETURN(Step taken, feed.Next(&waits));
+  const auto batch = std::make_shared<Step>(std::move(taken));
+  std::vector<torch::Tensor> made;
+  if (batch->rows > 0) made = forward(EvaluationInputOf(session, *batch));
+  late.Begin(batch, made);
+  made.clear();
+  batch->tensors.reset();  // all of the step has been given to the device
+  return late.TakeAllBut(1);
+}
+
 // One pass over this rank's rows of `source`: the model's outputs of every minibatch with rows.
 // Whether a rank has to stop, which then all do.
 StatusOr<bool> GoThrough(Session& session, BatchPurpose purpose, const SeedSource& source,
                          const UseOutputs& use) {
   BatchFeed feed(session, purpose, source);
-  FeedWaits waits;
+  const Forward forward = [&](const ModelInput& input) { return session.model->Forward(input); };
+  LateTensors late(session.device, [&](const Step& batch, const auto& outputs) {
+    if (batch.rows > 0) use(outputs, batch);
+    return OkStatus();
+  });
   bool stop = false;
   for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
     // A rank that is to stop goes on to the next meeting without minibatches.
     if (!stop) {
-      const auto pass_next = [&]() -> Status {
-        HG_ASSIGN_OR_RETURN(Step batch, feed.Next(&waits));
-        if (batch.rows == 0) return OkStatus();
-        const ModelInput input = EvaluationInputOf(session, batch);
-        use(session.device.Home(session.model->Forward(input)), batch);
-        return OkStatus();
-      };
-      const Status passed = pass_next();
+      const Status passed = PassNext(session, feed, forward, late);
       stop = !passed.ok() && session.stop->requested();
       if (!stop) HG_RETURN_IF_ERROR(passed);
     }
@@ -47,6 +63,7 @@ StatusOr<bool> GoThrough(Session& session, BatchPurpose purpose, const SeedSourc
       if (all_stop) return true;
     }
   }
+  if (!stop) HG_RETURN_IF_ERROR(late.TakeAllBut(0));
   return AnyStops(session, stop);
 }
 
@@ -255,23 +272,27 @@ Status Predict(Session& session, const SeedSource& nodes, const TakePredictions&
   const torch::NoGradGuard no_grad;
   session.model->eval();
   BatchFeed feed(session, BatchPurpose::kPredict, nodes, 0, 0, on_signal);
-  FeedWaits waits;
-  for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
+  // All ranks meet once a step, in the order of the steps.
+  const auto send = [&](const Step& batch, const std::vector<torch::Tensor>& made) -> Status {
     StepMessage message(session.options.predict_what, PredictionColumns(session),
                         std::min(session.options.eval_batch_size, feed.shards().Largest()));
-    HG_ASSIGN_OR_RETURN(Step batch, feed.Next(&waits));
     if (batch.rows > 0) {
       HG_RETURN_IF_ERROR(PullOriginalIds(session, batch, feed.cancel(), message.SetRows(batch)));
-      const ModelInput input = EvaluationInputOf(session, batch);
-      const auto made =
-          PredictsOfEmbed(session) ? session.model->Embed(input) : session.model->Forward(input);
-      message.SetValues(PredictionsOf(session, session.device.Home(made), batch));
+      message.SetValues(PredictionsOf(session, made, batch));
     }
     HG_ASSIGN_OR_RETURN(const auto gathered,
                         session.ranks->Gather(message.tensor(), "gathering predictions"));
     for (const torch::Tensor& sent : gathered) HG_RETURN_IF_ERROR(message.Unpack(sent, take));
+    return OkStatus();
+  };
+  const Forward forward = [&](const ModelInput& input) {
+    return PredictsOfEmbed(session) ? session.model->Embed(input) : session.model->Forward(input);
+  };
+  LateTensors late(session.device, send);
+  for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
+    HG_RETURN_IF_ERROR(PassNext(session, feed, forward, late));
   }
-  return OkStatus();
+  return late.TakeAllBut(0);
 }
 
 StatusOr<Predictions> Predict(Session& session) {

@@ -275,6 +275,20 @@ TEST_P(DeviceTrainingTest, AStepWaitsForNothing) {
   }
 }
 
+TEST_P(DeviceTrainingTest, EvaluationAndPredictionsWaitForNothing) {
+  if (GetParam().runs != FakeOrder::Runs::kWhenAsked) return;
+  options_.eval_batch_size = 10;
+  options_.predict_what = PredictWhat::kLogits;
+  for (const Trained& trained : kAll) {
+    SCOPED_TRACE(trained.model);
+    auto session = MakeSession(trained, FakeOne(), std::move(*Communicator::Join({})));
+    const int64_t before = FakeDevice::Waits();
+    EXPECT_TRUE(Evaluate(*session, BatchPurpose::kValid).ok());
+    EXPECT_TRUE(Predict(*session).ok());
+    EXPECT_EQ(FakeDevice::Waits(), before);
+  }
+}
+
 // Keeps every second step, and says how many it has.
 class CountedMoments final : public MomentKeeper {
  public:
