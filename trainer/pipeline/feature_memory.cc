@@ -11,12 +11,14 @@ MemoryPool& ThePool() {
   return *pool;
 }
 
-// Null: the pool. Never destroyed either.
+// Null: the pool. The last one is never destroyed either.
 std::atomic<const FeatureMemory*> other_memory = nullptr;
 
 }  // namespace
 
-void SetFeatureMemory(FeatureMemory memory) { other_memory = new FeatureMemory(std::move(memory)); }
+void SetFeatureMemory(FeatureMemory memory) {
+  delete other_memory.exchange(new FeatureMemory(std::move(memory)));
+}
 
 void* TakeFeatureMemory(size_t bytes) {
   const FeatureMemory* const other = other_memory;
