@@ -17,6 +17,14 @@ struct Block {
   std::vector<int32_t> indices;
   std::vector<int64_t> edge_ids = {};  // global, of the relation
   std::vector<float> weights = {};     // values of the edge feature that was drawn by
+  // What each edge's row is multiplied by before rows are summed; empty: 1 throughout. None is
+  // negative or NaN.
+  std::vector<float> coefficients = {};
+  // In-degrees by this relation in the whole graph, or sums of edge weights, whatever was drawn:
+  // of the destinations, and, where the relation leads from a node type to itself, of the other
+  // sources behind them. What sums over drawn edges are divided by, last. Empty: by what the block
+  // has.
+  std::vector<float> degrees = {};
 
   bool operator==(const Block&) const = default;
 };
