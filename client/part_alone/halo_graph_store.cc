@@ -5,33 +5,55 @@
 #include <vector>
 
 #include "client/part_alone/part_alone.h"
-#include "common/sampling/draws.h"
+#include "common/base/rng.h"
+#include "common/sampling/fused_rows.h"
+#include "common/sampling/pick_drawer.h"
 #include "common/sampling/request.h"
 
 namespace halograph {
 namespace {
 
-// A group's draws out of the halo. They are those of the kernel for the same destinations: the keys
-// and draws of the sampling contract, by the nodes' global ids. The memory is used again.
+// The halo's in-edges as a topology whose destinations are numbered by their position among those
+// that the halo knows.
+Topology RowsOf(const Halo& halo, const Schema& schema) {
+  Topology rows;
+  for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
+    const Halo::InEdges& edges = halo.Edges(r);
+    const int64_t known = std::ssize(halo.Destinations(schema.DestinationType(r)));
+    const CscSegment all = {.nodes = {0, known},
+                            .indptr = edges.indptr.data(),
+                            .indices32 = edges.indices32,
+                            .indices64 = edges.indices64};
+    rows.emplace_back(std::vector<int64_t>{0, known}, std::vector<CscSegment>{all});
+  }
+  return rows;
+}
+
+// What a group draws out of the halo: what the kernel draws for the same destinations, since keys
+// are made of the nodes' global ids.
 class HaloDraws {
  public:
-  HaloDraws(const Halo& halo, const Schema& schema) : halo_(halo), schema_(schema) {}
+  HaloDraws(const Halo& halo, const Schema& schema, const Topology& rows, const LayerGroup& group)
+      : halo_(halo),
+        group_(group),
+        relation_(schema.relations[static_cast<size_t>(group.relation)]),
+        rows_(rows[static_cast<size_t>(group.relation)]),
+        edges_(halo.Edges(group.relation)),
+        known_(halo.Destinations(schema.DestinationType(group.relation))),
+        layer_key_(LayerKey(group.batch_seed, group.layer,
+                            static_cast<int>(schema.relations.size()), group.relation)) {}
 
-  // `cut`: added to by the destinations that the halo does not know.
-  Status Draw(const LayerGroup& group, NeighborPicks* picks, int64_t* cut) {
+  // `cut`: the destinations that the halo does not know.
+  Status Draw(NeighborPicks* picks, int64_t* cut) {
     *picks = {.offsets = {0}, .sources = {}};
-    picks->offsets.reserve(group.destinations.size() + 1);
-    const Halo::InEdges& edges = halo_.Edges(group.relation);
-    const auto known = halo_.Destinations(schema_.DestinationType(group.relation));
-    const uint64_t layer_key = LayerKey(group.batch_seed, group.layer,
-                                        static_cast<int>(schema_.relations.size()), group.relation);
-    for (const int64_t node : group.destinations) {
-      const int64_t row = PositionOf(known, node);
+    picks->offsets.reserve(group_.destinations.size() + 1);
+    *cut = 0;
+    for (const int64_t node : group_.destinations) {
+      const int64_t row = PositionOf(known_, node);
       if (row < 0) {
         ++*cut;
-      } else if (group.fanout != 0) {
-        HG_RETURN_IF_ERROR(
-            DrawRow(group, edges, row, SubKey(layer_key, static_cast<uint64_t>(node)), picks));
+      } else if (!group_.rule.nothing()) {
+        HG_RETURN_IF_ERROR(DrawRow(node, row, picks));
       }
       picks->offsets.push_back(picks->size());
     }
@@ -39,47 +61,53 @@ class HaloDraws {
   }
 
  private:
-  Status DrawRow(const LayerGroup& group, const Halo::InEdges& edges, int64_t row,
-                 uint64_t node_key, NeighborPicks* picks) {
-    const auto at = static_cast<size_t>(row);
-    const int64_t begin = edges.indptr[at], end = edges.indptr[at + 1];
-    if (begin < 0 || end < begin || end > edges.indptr.back()) {
+  Status DrawRow(int64_t node, int64_t position, NeighborPicks* picks) {
+    const PickRow row = FindPickRow(rows_, position);
+    if (row.degree < 0) {
       return DataLoss(
           "halo of part {}, relation {}: damaged offsets; open it with --verify contents",
-          halo_.manifest().part, schema_.relations[static_cast<size_t>(group.relation)].triple());
+          halo_.manifest().part, relation_.triple());
     }
-    if (begin == end) return OkStatus();
-    if (group.weight >= 0) {
-      return FailedPrecondition(
-          "sampling by weight ends at the part's border: a halo has no tables for it. Make halos "
-          "of 1 hop, beyond which nothing is sampled, or leave out --sampling-weights");
-    }
-    const int64_t degree = end - begin;
-    positions_.resize(static_cast<size_t>(PicksOf(degree, group.fanout, group.replace)));
-    if (TakesAll(degree, group.fanout, group.replace)) {
-      for (size_t i = 0; i < positions_.size(); ++i) positions_[i] = static_cast<int64_t>(i);
-    } else if (group.replace) {
-      DrawWithReplacement(node_key, degree, positions_);
-    } else {
-      floyd_.Draw(node_key, degree, positions_);
-    }
-    for (const int64_t position : positions_) {
-      picks->sources.push_back(edges.Source(begin + position));
-      if (group.edge_ids) picks->edge_ids.push_back(edges.first_edges[at] + position);
+    if (row.degree == 0) return OkStatus();
+    if (drawer_ == nullptr) HG_RETURN_IF_ERROR(Make());
+    drawer_->Draw(SubKey(layer_key_, static_cast<uint64_t>(node)), row, &scratch_);
+    const int64_t first_edge = edges_.first_edges[static_cast<size_t>(position)];
+    for (const int64_t pick : scratch_.positions) {
+      picks->sources.push_back(edges_.Source(row.begin + pick));
+      if (group_.edge_ids) picks->edge_ids.push_back(first_edge + pick);
     }
     return OkStatus();
   }
 
+  // Only once there is an edge to draw: halos of 1 hop have none.
+  Status Make() {
+    auto drawer = MakeDrawer(group_.rule, rows_);
+    if (absl::IsFailedPrecondition(drawer.status())) {
+      return FailedPrecondition(
+          "sampling by weight ends at the part's border: a halo has no tables for it. Make halos "
+          "of 1 hop, beyond which nothing is sampled, or leave out --sampling-weights");
+    }
+    HG_ASSIGN_OR_RETURN(drawer_, std::move(drawer));
+    return OkStatus();
+  }
+
   const Halo& halo_;
-  const Schema& schema_;
-  std::vector<int64_t> positions_;
-  FloydDrawer floyd_;
+  const LayerGroup& group_;
+  const Relation& relation_;
+  const RelationTopology& rows_;
+  const Halo::InEdges& edges_;
+  const std::span<const int64_t> known_;
+  const uint64_t layer_key_;
+  std::shared_ptr<const PickDrawer> drawer_;
+  PickScratch scratch_;
 };
 
 class HaloGraphStore final : public GraphStore {
  public:
   explicit HaloGraphStore(std::shared_ptr<const PartAlone> part)
-      : part_(std::move(part)), workspaces_(&part_->own->info.schema) {}
+      : part_(std::move(part)),
+        rows_(RowsOf(*part_->halo, part_->own->info.schema)),
+        workspaces_(&part_->own->info.schema) {}
 
   const GraphInfo& info() const override { return part_->own->info; }
 
@@ -92,16 +120,17 @@ class HaloGraphStore final : public GraphStore {
                      std::vector<NeighborPicks>* picks) override {
     HG_RETURN_IF_ERROR(context.Check());
     return CatchNoMemory(std::ssize(groups), "groups", [&]() -> Status {
-      HaloDraws draws(*part_->halo, part_->own->info.schema);
+      const Schema& schema = part_->own->info.schema;
       // Relations with one destination type ask for the same nodes, which count once.
       std::set<std::tuple<uint64_t, int, int>> counted;
       picks->resize(groups.size());
       for (size_t g = 0; g < groups.size(); ++g) {
         const LayerGroup& group = groups[g];
         int64_t cut = 0;
-        HG_RETURN_IF_ERROR(draws.Draw(group, &(*picks)[g], &cut));
-        if (cut == 0 || group.fanout == 0) continue;
-        const int type = part_->own->info.schema.DestinationType(group.relation);
+        HaloDraws draws(*part_->halo, schema, rows_, group);
+        HG_RETURN_IF_ERROR(draws.Draw(&(*picks)[g], &cut));
+        if (cut == 0 || group.rule.nothing()) continue;
+        const int type = schema.DestinationType(group.relation);
         if (counted.emplace(group.batch_seed, group.layer, type).second) {
           context.stats.cut_nodes += cut;
         }
@@ -112,6 +141,7 @@ class HaloGraphStore final : public GraphStore {
 
  private:
   const std::shared_ptr<const PartAlone> part_;
+  const Topology rows_;
   BuilderWorkspaces workspaces_;
 };
 

@@ -10,7 +10,7 @@ namespace halograph {
 namespace {
 
 // Bytes of a SampleGroup or SampleGroupReply beside its arrays, and of a message's own fields.
-constexpr int64_t kGroupOverhead = 32;
+constexpr int64_t kGroupOverhead = 48;  // its rule's numbers among them
 constexpr int64_t kGroupKeyBytes = 20;  // batch seed, layer and replace of a group's own
 constexpr int64_t kRequestBytesPerId = 8;
 constexpr int64_t kCountBytes = 4;  // varint of a count up to 2^20, rounded up
@@ -24,9 +24,14 @@ int64_t SourceNodes(const SampleLayerSpec& spec, const LayerGroup& group) {
       .count;
 }
 
-std::string_view WeightName(const SampleLayerSpec& spec, const LayerGroup& group) {
-  if (group.weight < 0) return {};
-  return RelationOf(spec, group).features[static_cast<size_t>(group.weight)].name;
+wire::SampleRuleView RuleOf(const SampleLayerSpec& spec, const LayerGroup& group) {
+  wire::SampleRuleView rule = {.kind = static_cast<uint32_t>(group.rule.kind),
+                               .fanout = group.rule.fanout,
+                               .replace = group.rule.replace};
+  if (group.rule.weight >= 0) {
+    rule.weight = RelationOf(spec, group).features[static_cast<size_t>(group.rule.weight)].name;
+  }
+  return rule;
 }
 
 // Expected bytes of reply for one destination.
@@ -36,7 +41,8 @@ int64_t ReplyBytesPerId(const SampleLayerSpec& spec, const LayerGroup& group) {
       std::max<int64_t>(1, spec.schema->node_types[static_cast<size_t>(type)].count);
   // Seeds have more edges than the mean node; what a guess misses costs one more round trip.
   const int64_t likely = 8 + 4 * (RelationOf(spec, group).count / destinations);
-  const int64_t picks = group.fanout < 0 ? likely : std::min<int64_t>(group.fanout, likely);
+  const int32_t fanout = group.rule.fanout;
+  const int64_t picks = fanout < 0 ? likely : std::min<int64_t>(fanout, likely);
   return kCountBytes + picks * SampledEdgeBytes(spec, group);
 }
 
@@ -66,9 +72,14 @@ SamplePiece RestOf(SamplePiece piece, const wire::SampleGroupReply& drawn) {
 }
 
 // Whether both can stand under the keys of one request.
-bool SameKeys(const SampleLayerSpec& spec, const LayerGroup& a, const LayerGroup& b) {
-  return a.batch_seed == b.batch_seed && a.layer == b.layer && a.replace == b.replace &&
-         WeightName(spec, a) == WeightName(spec, b);
+bool SameKeys(const LayerGroup& a, const LayerGroup& b) {
+  return a.batch_seed == b.batch_seed && a.layer == b.layer;
+}
+
+// The same for servers that know no keys of a group: in the older form of rules.
+bool SameOldestKeys(const SampleLayerSpec& spec, const LayerGroup& a, const LayerGroup& b) {
+  return SameKeys(a, b) && a.rule.replace == b.rule.replace &&
+         RuleOf(spec, a).weight == RuleOf(spec, b).weight;
 }
 
 struct Budget {
@@ -91,9 +102,10 @@ std::vector<std::vector<SamplePiece>> PlanSampleRequests(const SampleLayerSpec& 
   for (SamplePiece piece : pieces) {
     const LayerGroup& group = spec.groups[piece.group];
     const bool keys_differ =
-        !requests.empty() && !SameKeys(spec, spec.groups[requests.back().front().group], group);
+        !requests.empty() &&
+        !SameOldestKeys(spec, spec.groups[requests.back().front().group], group);
     const auto names = static_cast<int64_t>(RelationOf(spec, group).triple().size() +
-                                            WeightName(spec, group).size());
+                                            RuleOf(spec, group).weight.size());
     const int64_t overhead = kGroupOverhead + names + (keys_differ ? kGroupKeyBytes : 0);
     const int64_t reply_bytes = ReplyBytesPerId(spec, group);
     bool fresh = requests.empty() || (keys_differ && !group_keys);
@@ -120,10 +132,9 @@ std::vector<std::vector<SamplePiece>> PlanSampleRequests(const SampleLayerSpec& 
 }
 
 std::string EncodeSampleRequest(const SampleLayerSpec& spec, std::span<const SamplePiece> pieces,
-                                bool edge_pieces) {
+                                const SampleForm& form) {
   // The first group's keys are the request's; a group says its own where they differ.
   const LayerGroup& first = spec.groups[pieces.front().group];
-  const std::string_view weight = WeightName(spec, first);
   std::vector<std::string> names;
   std::vector<wire::SampleGroupView> groups;
   names.reserve(pieces.size());
@@ -132,23 +143,20 @@ std::string EncodeSampleRequest(const SampleLayerSpec& spec, std::span<const Sam
     names.push_back(RelationOf(spec, group).triple());
     wire::SampleGroupView& view = groups.emplace_back();
     view.relation = names.back();
-    view.fanout = group.fanout;
+    view.rule = RuleOf(spec, group);
     view.destinations = piece.share->ids.subspan(piece.begin, piece.end - piece.begin);
     view.edge_ids = group.edge_ids;
     view.weights = group.weights;
     view.first_edge = piece.first_edge;
     view.max_edges = piece.max_edges;
-    if (SameKeys(spec, first, group)) continue;
+    if (SameKeys(first, group)) continue;
     view.batch_seed = group.batch_seed;
     view.layer = static_cast<uint32_t>(group.layer);
-    view.replace = group.replace;
-    view.weight = WeightName(spec, group);
   }
   return wire::WriteSampleRequest({.batch_seed = first.batch_seed,
                                    .layer = static_cast<uint32_t>(first.layer),
-                                   .replace = first.replace,
-                                   .weight = weight,
-                                   .edge_pieces = edge_pieces,
+                                   .edge_pieces = form.edge_pieces,
+                                   .rules = form.rules,
                                    .groups = groups});
 }
 
@@ -160,7 +168,7 @@ Status DecodeSampleReply(const SampleLayerSpec& spec, std::span<const SamplePiec
   for (const SamplePiece& piece : pieces) {
     const LayerGroup& group = spec.groups[piece.group];
     expected.push_back({.destinations = piece.end - piece.begin,
-                        .fanout = group.fanout,
+                        .fanout = group.rule.fanout,
                         .source_nodes = SourceNodes(spec, group),
                         .edges = RelationOf(spec, group).count,
                         .edge_ids = group.edge_ids,

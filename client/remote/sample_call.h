@@ -51,11 +51,17 @@ struct SampleLayerSpec {
     const SampleLayerSpec& spec, std::vector<SamplePiece> pieces, int64_t planned_bytes,
     bool group_keys = true);
 
-// Serialised SampleRequest. `edge_pieces`: the server may answer a destination in pieces; required
-// of pieces with first_edge or max_edges.
+// What the servers that are asked understand.
+struct SampleForm {
+  bool edge_pieces = false;  // may answer a destination in pieces; required of pieces with
+                             // first_edge or max_edges
+  bool rules = true;         // false: rules go in their older form, which has neighbours alone
+};
+
+// Serialised SampleRequest.
 [[nodiscard]] std::string EncodeSampleRequest(const SampleLayerSpec& spec,
                                               std::span<const SamplePiece> pieces,
-                                              bool edge_pieces = false);
+                                              const SampleForm& form = {});
 
 // Reads the reply to `pieces` into `answers` and what it left unanswered into `rest`.
 // `edge_pieces` as the request said. DataLoss: groups or counts that do not fit the request, a

@@ -36,6 +36,10 @@ class LayerCalls {
   [[nodiscard]] bool TakesPieces(const ReplicaSet& set) const {
     return served_->FirstWithout(set, wire::kSampleEdgePieces) < 0;
   }
+  [[nodiscard]] SampleForm FormFor(const ReplicaSet& set) const {
+    return {.edge_pieces = TakesPieces(set),
+            .rules = served_->FirstWithout(set, wire::kSampleRule) < 0};
+  }
   [[nodiscard]] Status CheckKnown(const ReplicaSet& set, const LayerGroup& group) const;
   void AddRpcs(const ReplicaSet& set, Request request, std::vector<Rpc>* calls);
   [[nodiscard]] Rpc ToRpc(const ReplicaSet& set, Request request);
@@ -63,7 +67,7 @@ Status LayerCalls::Split() {
     const int without =
         shares_[g].Split(cluster_.info().book.NodeBoundaries(type), topology.set_of_part,
                          static_cast<int>(topology.sets.size()),
-                         group.fanout == 0 ? std::span<const int64_t>() : group.destinations);
+                         group.rule.nothing() ? std::span<const int64_t>() : group.destinations);
     if (without >= 0) return cluster_.WithoutTopology(without);
   }
   return OkStatus();
@@ -85,7 +89,8 @@ StatusOr<std::vector<Rpc>> LayerCalls::Plan() {
   return calls;
 }
 
-// An older server would answer as if edge ids and weights were not asked for.
+// An older server would answer as if edge ids and weights were not asked for, and draw neighbours
+// whatever the rule.
 Status LayerCalls::CheckKnown(const ReplicaSet& set, const LayerGroup& group) const {
   if (group.edge_ids) {
     const int without = served_->FirstWithout(set, wire::kSampleEdgeIds);
@@ -94,6 +99,10 @@ Status LayerCalls::CheckKnown(const ReplicaSet& set, const LayerGroup& group) co
   if (group.weights) {
     const int without = served_->FirstWithout(set, wire::kSampleWeights);
     if (without >= 0) return cluster_.TooOld(without, "the weights of drawn edges");
+  }
+  if (group.rule.kind != DrawKind::kNeighbor) {
+    const int without = served_->FirstWithout(set, wire::kSampleRule);
+    if (without >= 0) return cluster_.TooOld(without, "draws other than of neighbours");
   }
   return OkStatus();
 }
@@ -112,8 +121,8 @@ Rpc LayerCalls::ToRpc(const ReplicaSet& set, Request request) {
   rpc.servers = set.servers;
   rpc.serves = set.name;
   rpc.method = "GraphService/Sample";
-  rpc.make_request = [this, shared, pieces = TakesPieces(set)] {
-    std::string message = EncodeSampleRequest(spec_, *shared, pieces);
+  rpc.make_request = [this, shared, form = FormFor(set)] {
+    std::string message = EncodeSampleRequest(spec_, *shared, form);
     message_bytes_ += static_cast<int64_t>(message.size());
     return message;
   };

@@ -57,6 +57,7 @@ class LayerRun {
   LayerRun(const LayerDraws& draws, const Destinations& destinations, FusedRoom* room, Sink sink,
            int64_t* indptr, int64_t before)
       : draws_(draws),
+        rule_(draws.rule()),
         destinations_(destinations),
         scratch_(&room->picks),
         rows_(*draws.topology),
@@ -74,11 +75,11 @@ class LayerRun {
  private:
   // False if it stopped early.
   [[nodiscard]] HWY_ATTR bool RunWith() {
-    if (draws_.drawer != nullptr) return Groups<&LayerRun::DrawOtherwise>();
-    if (draws_.fanout == kFullNeighborhood || draws_.fanout > kScanPicks) {
+    if (!draws_.drawer->uniform()) return Groups<&LayerRun::DrawOtherwise>();
+    if (rule_.fanout == kFullNeighborhood || rule_.fanout > kScanPicks) {
       return Groups<&LayerRun::DrawMany>();
     }
-    return draws_.fanout <= kSimdPicks ? DrawAllSimd() : Groups<&LayerRun::DrawFew>();
+    return rule_.fanout <= kSimdPicks ? DrawAllSimd() : Groups<&LayerRun::DrawFew>();
   }
 
   // kDraw draws for the destinations [begin, end), at most kGroup.
@@ -110,7 +111,7 @@ class LayerRun {
   // memory to start beside the arithmetic of draws.
   [[nodiscard]] HWY_ATTR bool DrawAllSimd() {
 #if HALOGRAPH_SIMD_DRAWS
-    const SimdDraws<IdT> draws(draws_.fanout, draws_.replace);
+    const SimdDraws<IdT> draws(rule_.fanout, rule_.replace);
     const int64_t size = destinations_.size();
     // In locals, which no write to memory can change.
     FusedStream<IdT, Sink> stream = stream_;
@@ -160,8 +161,8 @@ class LayerRun {
     for (int64_t i = group; i < end; ++i) {
       const int64_t v = destinations_.data()[i];
       const FusedRow row = rows_.Find(v);
-      const int64_t count = PicksOf(row.degree, draws_.fanout, draws_.replace);
-      if (TakesAll(row.degree, draws_.fanout, draws_.replace)) {
+      const int64_t count = PicksOf(row.degree, rule_.fanout, rule_.replace);
+      if (TakesAll(row.degree, rule_.fanout, rule_.replace)) {
         if (!PushPieces(row, count, [](int64_t p) { return p; })) return false;
       } else {
         scratch_->positions.resize(static_cast<size_t>(count));
@@ -224,7 +225,7 @@ class LayerRun {
 
   // Writes the addresses of one destination's picks, at most kScanPicks.
   int64_t DrawAddresses(uint64_t node_key, const FusedRow& row, uint64_t* addresses) {
-    const int64_t count = PicksOf(row.degree, draws_.fanout, draws_.replace);
+    const int64_t count = PicksOf(row.degree, rule_.fanout, rule_.replace);
     std::array<int64_t, kScanPicks> positions;
     Draw(node_key, row.degree, std::span(positions).first(static_cast<size_t>(count)));
     for (int64_t i = 0; i < count; ++i) addresses[i] = AddressOf(row, positions[i]);
@@ -232,9 +233,9 @@ class LayerRun {
   }
 
   void Draw(uint64_t node_key, int64_t degree, std::span<int64_t> positions) {
-    if (TakesAll(degree, draws_.fanout, draws_.replace)) {
+    if (TakesAll(degree, rule_.fanout, rule_.replace)) {
       std::iota(positions.begin(), positions.end(), 0);
-    } else if (draws_.replace) {
+    } else if (rule_.replace) {
       DrawWithReplacement(node_key, degree, positions);
     } else {
       scratch_->floyd.Draw(node_key, degree, positions);
@@ -249,6 +250,7 @@ class LayerRun {
   }
 
   const LayerDraws& draws_;
+  const DrawRule rule_;
   const Destinations destinations_;
   PickScratch* scratch_;
   FusedRows<IdT> rows_;
@@ -350,9 +352,9 @@ FusedOutcome SampleFusedLayerFrom(int64_t first, const FusedLayerTask& task,
                                   FusedWorkspace* workspace, Block* block) {
   assert(std::ssize(block->indptr) == first + 1);
   block->indptr.resize(static_cast<size_t>(task.num_destinations) + 1, block->indptr.back());
-  if (task.num_destinations == first || task.draws.fanout == 0) return {};
+  if (task.num_destinations == first || task.draws.rule().nothing()) return {};
   block->indices.reserve(
-      ExpectedEdges(task.num_destinations, task.draws.fanout, kReserveCompacted));
+      ExpectedEdges(task.num_destinations, task.draws.rule().fanout, kReserveCompacted));
   return HWY_DYNAMIC_DISPATCH(CompactLayer)(first, task, workspace, block);
 }
 
@@ -362,7 +364,7 @@ FusedOutcome SampleFusedSources(const LayerDraws& draws, std::span<const int64_t
   sources->wide.clear();
   sources->edge_ids.clear();
   sources->weights.clear();
-  if (destinations.empty() || draws.fanout == 0) return {};
+  if (destinations.empty() || draws.rule().nothing()) return {};
   return HWY_DYNAMIC_DISPATCH(CollectLayer)(
       draws, destinations, room, indptr, {&sources->narrow, &sources->edge_ids, &sources->weights},
       {&sources->wide, &sources->edge_ids, &sources->weights});
@@ -374,8 +376,9 @@ FusedOutcome SampleFusedSources(const LayerDraws& draws, std::span<const int64_t
   picks->edge_ids.clear();
   picks->weights.clear();
   picks->offsets.assign(destinations.size() + 1, 0);
-  if (destinations.empty() || draws.fanout == 0) return {};
-  picks->sources.reserve(ExpectedEdges(std::ssize(destinations), draws.fanout, kReserveCollected));
+  if (destinations.empty() || draws.rule().nothing()) return {};
+  picks->sources.reserve(
+      ExpectedEdges(std::ssize(destinations), draws.rule().fanout, kReserveCollected));
   return HWY_DYNAMIC_DISPATCH(CollectLayer)(draws, destinations, room, picks->offsets.data(), {},
                                             {&picks->sources, &picks->edge_ids, &picks->weights});
 }

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <deque>
+#include <utility>
 
 #include "common/sampling/excluded_edges.h"
 #include "common/sampling/fused_layer.h"
 #include "common/sampling/fused_split.h"
-#include "common/sampling/weighted_picks.h"
 
 namespace halograph {
 namespace {
@@ -49,42 +48,33 @@ class FusedRun {
     auto nodes = static_cast<double>(CountSeeds({&request_, 1}));
     for (const auto& layer : request_.spec->layers) {
       double most = 0;
-      for (const RelationFanout& group : layer) {
-        most = std::max(most, group.fanout == kFullNeighborhood ? kUsualDegree : group.fanout);
+      for (const auto& [relation, rule] : layer) {
+        most = std::max(most, rule.fanout == kFullNeighborhood ? kUsualDegree : rule.fanout);
       }
       nodes *= std::max(most, 1.0);
     }
     return nodes >= kLeastToWake;
   }
 
-  [[nodiscard]] Status AddLayer(int layer, const std::vector<RelationFanout>& fanouts,
+  [[nodiscard]] Status AddLayer(int layer, const std::vector<RelationRule>& rules,
                                 SampledLayer* sampled) {
     lists_.GetSizes(&sampled->num_destinations);
-    sampled->blocks.resize(fanouts.size());
+    sampled->blocks.resize(rules.size());
     tasks_.clear();
-    weighted_.clear();
-    rows_.resize(fanouts.size());
-    for (size_t g = 0; g < fanouts.size(); ++g) {
-      const auto [relation, fanout] = fanouts[g];
+    rows_.resize(rules.size());
+    for (size_t g = 0; g < rules.size(); ++g) {
+      const auto& [relation, rule] = rules[g];
       const int type = schema_.DestinationType(relation);
       sampled->blocks[g].relation = relation;
-      tasks_.push_back(
-          {.draws = {.topology = &topology_[relation],
-                     .fanout = fanout,
-                     .replace = request_.spec->replace,
-                     .layer_key = LayerKey(request_.batch_seed, layer,
-                                           static_cast<int>(schema_.relations.size()), relation)},
-           .destination_type = type,
-           .source_type = schema_.SourceType(relation),
-           .num_destinations = sampled->num_destinations[type]});
-      LayerDraws& draws = tasks_.back().draws;
-      draws.edge_ids = request_.edge_ids;
-      const int weight = SamplingWeightOf(schema_, *request_.spec, fanouts[g]);
-      if (weight >= 0) {
-        draws.drawer =
-            &weighted_.emplace_back(topology_[relation], weight, fanout, request_.spec->replace);
-        if (request_.weights) draws.weights = weight;
-      }
+      const uint64_t layer_key = LayerKey(request_.batch_seed, layer,
+                                          static_cast<int>(schema_.relations.size()), relation);
+      HG_ASSIGN_OR_RETURN(LayerDraws draws, MakeLayerDraws(topology_[relation], rule, layer_key,
+                                                           {.edge_ids = request_.edge_ids,
+                                                            .weights = request_.weights}));
+      tasks_.push_back({.draws = std::move(draws),
+                        .destination_type = type,
+                        .source_type = schema_.SourceType(relation),
+                        .num_destinations = sampled->num_destinations[type]});
       for (const ExcludedEdges& excluded : excluded_) {
         if (excluded.relation() != relation) continue;
         excluded.FindIn(lists_.of(type), sampled->num_destinations[type], &rows_[g]);
@@ -143,7 +133,6 @@ class FusedRun {
   MinibatchLists lists_;
   Minibatch* minibatch_;
   std::vector<FusedLayerTask> tasks_;           // of one layer
-  std::deque<WeightedPicks> weighted_;          // that they draw with
   std::vector<std::vector<ExcludedRow>> rows_;  // that they leave out
   const std::vector<ExcludedEdges> excluded_;
 };

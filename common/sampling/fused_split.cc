@@ -20,8 +20,8 @@ struct Chunk {
 std::vector<Chunk> ChunksOf(std::span<const FusedLayerTask> tasks) {
   std::vector<Chunk> chunks;
   for (size_t t = 0; t < tasks.size(); ++t) {
-    if (tasks[t].draws.fanout == 0) continue;
-    const int64_t each = ChunkDestinations(tasks[t].draws.fanout);
+    if (tasks[t].draws.rule().nothing()) continue;
+    const int64_t each = ChunkDestinations(tasks[t].draws.rule().fanout);
     for (int64_t begin = 0; begin < tasks[t].num_destinations; begin += each) {
       chunks.push_back({t, begin, std::min(each, tasks[t].num_destinations - begin)});
     }
@@ -60,8 +60,8 @@ FusedOutcome AddChunk(const FusedLayerTask& task, const Chunk& chunk, std::vecto
 bool PaysToSplit(std::span<const FusedLayerTask> tasks) {
   int64_t chunks = 0;
   for (const FusedLayerTask& task : tasks) {
-    const int64_t each = ChunkDestinations(task.draws.fanout);
-    if (task.draws.fanout != 0) chunks += (task.num_destinations + each - 1) / each;
+    const int64_t each = ChunkDestinations(task.draws.rule().fanout);
+    if (!task.draws.rule().nothing()) chunks += (task.num_destinations + each - 1) / each;
   }
   return chunks >= kLeastChunks;
 }

@@ -14,13 +14,13 @@ double LogLeftOut(double chance) { return std::log1p(-std::min(chance, 1.0)); }
 float ChanceOf(double left_out) { return static_cast<float>(-std::expm1(left_out)); }
 
 // What the destinations of one segment draw.
-void DrawSegment(const CscSegment& segment, const RelationFanout& draw, bool replace,
+void DrawSegment(const CscSegment& segment, const DrawRule& rule,
                  const std::vector<float>& destinations, std::vector<double>* sources) {
   for (int64_t i = 0; i < segment.nodes.size(); ++i) {
     const double chance = destinations[static_cast<size_t>(segment.nodes.begin + i)];
     const int64_t degree = segment.indptr[i + 1] - segment.indptr[i];
     if (chance <= 0 || degree == 0) continue;
-    const double log = LogLeftOut(chance * DrawChance(degree, draw.fanout, replace));
+    const double log = LogLeftOut(chance * DrawChance(degree, rule));
     for (int64_t edge = segment.indptr[i]; edge < segment.indptr[i + 1]; ++edge) {
       (*sources)[static_cast<size_t>(segment.Source(edge))] += log;
     }
@@ -29,11 +29,11 @@ void DrawSegment(const CscSegment& segment, const RelationFanout& draw, bool rep
 
 }  // namespace
 
-double DrawChance(int64_t degree, int32_t fanout, bool replace) {
-  if (fanout == kFullNeighborhood) return 1;
+double DrawChance(int64_t degree, const DrawRule& rule) {
+  if (rule.fanout == kFullNeighborhood) return 1;
   const auto edges = static_cast<double>(degree);
-  if (!replace) return std::min(1.0, fanout / edges);
-  return -std::expm1(fanout * std::log1p(-1 / edges));
+  if (!rule.replace) return std::min(1.0, rule.fanout / edges);
+  return -std::expm1(rule.fanout * std::log1p(-1 / edges));
 }
 
 NodeChances InclusionChances(const Schema& schema, const Topology& topology,
@@ -45,15 +45,15 @@ NodeChances InclusionChances(const Schema& schema, const Topology& topology,
     logs.reserve(type.size());
     for (const float chance : type) logs.push_back(LogLeftOut(chance));
   }
-  for (const std::vector<RelationFanout>& layer : spec.layers) {
-    for (const RelationFanout& draw : layer) {
-      if (draw.fanout == 0) continue;
+  for (const std::vector<RelationRule>& layer : spec.layers) {
+    for (const RelationRule& draw : layer) {
+      if (draw.rule.nothing()) continue;
       const auto relation = static_cast<size_t>(draw.relation);
       const auto source = static_cast<size_t>(schema.SourceType(draw.relation));
       const auto destination = static_cast<size_t>(schema.DestinationType(draw.relation));
       for (const CscSegment& segment : topology[relation].segments()) {
         if (!segment.present()) continue;
-        DrawSegment(segment, draw, spec.replace, frontier[destination], &left_out[source]);
+        DrawSegment(segment, draw.rule, frontier[destination], &left_out[source]);
       }
     }
     // A layer's sources are the frontier of the next one, its destinations among them.

@@ -18,8 +18,8 @@ namespace halograph {
 using NodeChances = std::vector<std::vector<float>>;
 
 // The chance that one in-edge out of `degree` is among those that a node draws, from 0 to 1.
-// Requires degree > 0 and a valid fanout.
-[[nodiscard]] double DrawChance(int64_t degree, int32_t fanout, bool replace);
+// Requires degree > 0 and a valid rule.
+[[nodiscard]] double DrawChance(int64_t degree, const DrawRule& rule);
 
 // `seeds`: the chance of each node to be a seed, from 0 to 1. Returns the chance to be an input
 // node: to be a seed, or to be drawn in a layer. Segments that are not present draw nothing.

@@ -66,9 +66,9 @@ std::vector<LayerGroup> AskLast(const Schema& schema, const SampleRequest& reque
                                 const Minibatch& minibatch) {
   std::vector<LayerGroup> groups;
   const size_t last = request.spec->layers.size() - 1;
-  for (const RelationFanout& wanted : request.spec->layers[last]) {
-    groups.push_back(AskOf(schema, request, last, wanted,
-                           minibatch.nodes[schema.DestinationType(wanted.relation)]));
+  for (const RelationRule& wanted : request.spec->layers[last]) {
+    groups.push_back(
+        AskOf(request, last, wanted, minibatch.nodes[schema.DestinationType(wanted.relation)]));
   }
   return groups;
 }

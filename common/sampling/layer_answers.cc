@@ -5,17 +5,14 @@
 
 namespace halograph {
 
-LayerGroup AskOf(const Schema& schema, const SampleRequest& request, size_t layer,
-                 const RelationFanout& wanted, std::span<const int64_t> destinations) {
-  const int weight = SamplingWeightOf(schema, *request.spec, wanted);
+LayerGroup AskOf(const SampleRequest& request, size_t layer, const RelationRule& wanted,
+                 std::span<const int64_t> destinations) {
   return {.relation = wanted.relation,
-          .fanout = wanted.fanout,
-          .replace = request.spec->replace,
-          .weight = weight,
+          .rule = wanted.rule,
           .batch_seed = request.batch_seed,
           .layer = static_cast<int>(layer),
           .edge_ids = request.edge_ids,
-          .weights = request.weights && weight >= 0,
+          .weights = request.weights && wanted.rule.weight >= 0,
           .destinations = destinations};
 }
 

@@ -16,8 +16,8 @@
 namespace halograph {
 
 // What layer `layer` of a valid request asks of one relation, for `destinations`.
-[[nodiscard]] LayerGroup AskOf(const Schema& schema, const SampleRequest& request, size_t layer,
-                               const RelationFanout& wanted, std::span<const int64_t> destinations);
+[[nodiscard]] LayerGroup AskOf(const SampleRequest& request, size_t layer,
+                               const RelationRule& wanted, std::span<const int64_t> destinations);
 
 // Internal: an answer that does not fit its question in length.
 [[nodiscard]] Status CheckAnswers(const Schema& schema, std::span<const LayerGroup> groups,

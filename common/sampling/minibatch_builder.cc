@@ -36,10 +36,10 @@ class Builder {
   void AddGroups(size_t l, std::vector<LayerGroup>* groups) {
     SampledLayer& sampled = minibatch_->layers[l];
     lists_.GetSizes(&sampled.num_destinations);
-    for (const RelationFanout& wanted : request_.spec->layers[l]) {
+    for (const RelationRule& wanted : request_.spec->layers[l]) {
       const int type = schema_.DestinationType(wanted.relation);
       groups->push_back(
-          AskOf(schema_, request_, l, wanted,
+          AskOf(request_, l, wanted,
                 {lists_.of(type).ids.data(), static_cast<size_t>(sampled.num_destinations[type])}));
     }
   }
@@ -92,18 +92,11 @@ Status LocalNeighborSource::SampleLayer(std::span<const LayerGroup> groups,
   picks->resize(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
     const LayerGroup& group = groups[g];
-    LayerDraws draws{.topology = &(*topology_)[group.relation],
-                     .fanout = group.fanout,
-                     .replace = group.replace,
-                     .layer_key = LayerKey(group.batch_seed, group.layer,
-                                           static_cast<int>(topology_->size()), group.relation),
-                     .edge_ids = group.edge_ids};
-    std::optional<WeightedPicks> weighted;
-    if (group.weight >= 0) {
-      weighted.emplace(*draws.topology, group.weight, group.fanout, group.replace);
-      draws.drawer = &*weighted;
-      if (group.weights) draws.weights = group.weight;
-    }
+    const uint64_t layer_key = LayerKey(group.batch_seed, group.layer,
+                                        static_cast<int>(topology_->size()), group.relation);
+    HG_ASSIGN_OR_RETURN(const LayerDraws draws,
+                        MakeLayerDraws((*topology_)[group.relation], group.rule, layer_key,
+                                       {.edge_ids = group.edge_ids, .weights = group.weights}));
     const FusedOutcome outcome = SampleNeighbors(draws, group.destinations, pool_, &(*picks)[g]);
     if (!outcome.done()) return DamageOf(outcome, fmt::format("relation {}", group.relation));
   }

@@ -23,13 +23,11 @@ namespace halograph {
 // here, so groups of different minibatches and layers can be answered in one call.
 struct LayerGroup {
   int relation = 0;
-  int32_t fanout = 0;
-  bool replace = false;
-  int weight = -1;          // index of the edge feature to draw by; -1: uniformly
+  DrawRule rule;            // of the relation
   uint64_t batch_seed = 0;  // of the minibatch
   int layer = 0;
   bool edge_ids = false;                  // fills NeighborPicks::edge_ids
-  bool weights = false;                   // fills NeighborPicks::weights; needs a weight
+  bool weights = false;                   // fills NeighborPicks::weights; needs one in the rule
   std::span<const int64_t> destinations;  // unique global ids
 };
 

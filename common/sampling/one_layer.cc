@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "common/base/rng.h"
-#include "common/sampling/draws.h"
 #include "common/sampling/fused_chunks.h"
 #include "common/sampling/fused_layer.h"
 #include "common/sampling/fused_rows.h"
@@ -19,32 +18,14 @@ void Append(const std::vector<T>& more, std::vector<T>* all) {
   all->insert(all->end(), more.begin(), more.end());
 }
 
-// Sets scratch->positions to the picks of `v`; false, and nothing is set, where they are every edge
-// in file order.
-bool DrawPositions(const LayerDraws& draws, int64_t v, const PickRow& row, PickScratch* scratch) {
-  const uint64_t node_key = SubKey(draws.layer_key, static_cast<uint64_t>(v));
-  if (draws.drawer != nullptr) {
-    draws.drawer->Draw(node_key, row, scratch);
-    return true;
-  }
-  if (TakesAll(row.degree, draws.fanout, draws.replace)) return false;
-  scratch->positions.resize(static_cast<size_t>(PicksOf(row.degree, draws.fanout, draws.replace)));
-  if (draws.replace) {
-    DrawWithReplacement(node_key, row.degree, scratch->positions);
-  } else {
-    scratch->floyd.Draw(node_key, row.degree, scratch->positions);
-  }
-  return true;
-}
-
 }  // namespace
 
 FusedOutcome SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> destinations,
                              ThreadPool* pool, NeighborPicks* picks) {
-  assert(ValidateFanout(draws.fanout).ok());
+  assert(ValidateFanout(draws.rule().fanout).ok());
   FusedRoom room;
   const int64_t count = std::ssize(destinations);
-  const int64_t each = ChunkDestinations(draws.fanout);
+  const int64_t each = ChunkDestinations(draws.rule().fanout);
   if (pool == nullptr || count <= each) {
     return SampleFusedSources(draws, destinations, &room, picks);
   }
@@ -84,7 +65,10 @@ FusedOutcome SampleNeighborRange(const LayerDraws& draws, int64_t v, int64_t fir
   const PickRow row = FindPickRow(*draws.topology, v);
   if (row.degree < 0) return {.kind = FusedOutcome::Kind::kDamagedOffsets, .id = v};
   PickScratch scratch;
-  const bool every = !DrawPositions(draws, v, row, &scratch);
+  const bool every = draws.drawer->TakesAll(row);
+  if (!every) {
+    draws.drawer->Draw(SubKey(draws.layer_key, static_cast<uint64_t>(v)), row, &scratch);
+  }
   const int64_t drawn = every ? row.degree : std::ssize(scratch.positions);
   assert(first >= 0 && count >= 0 && first + count <= drawn);
   const CscSegment& segment = draws.topology->segments()[static_cast<size_t>(row.segment)];
@@ -108,8 +92,7 @@ FusedOutcome SampleNeighborRange(const LayerDraws& draws, int64_t v, int64_t fir
 int64_t CountPicks(const LayerDraws& draws, int64_t v) {
   const PickRow row = FindPickRow(*draws.topology, v);
   if (row.degree < 0) return -1;
-  return draws.drawer != nullptr ? draws.drawer->Count(row)
-                                 : PicksOf(row.degree, draws.fanout, draws.replace);
+  return draws.drawer->Count(row);
 }
 
 }  // namespace halograph

@@ -11,7 +11,7 @@
 
 namespace halograph {
 
-// Samples one layer of one relation by the contract. Requires a valid fanout, and every destination
+// Samples one layer of one relation by the contract. Requires every destination
 // present in the topology (callers validate: asserted only). The result does not depend on `pool`,
 // which may be null. `picks` is overwritten, with edge ids and weights if `draws` asks for them;
 // its memory is reused. Sources are as the files have them: who follows them checks them. Any

@@ -8,28 +8,33 @@ namespace halograph {
 SamplingSpec SamplingSpec::Uniform(const Schema& schema, std::span<const int32_t> fanouts,
                                    bool replace) {
   SamplingSpec spec;
-  spec.replace = replace;
   for (const int32_t fanout : fanouts) {
-    std::vector<RelationFanout>& layer = spec.layers.emplace_back();
+    std::vector<RelationRule>& layer = spec.layers.emplace_back();
     for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
-      layer.push_back({.relation = r, .fanout = fanout});
+      layer.push_back(Neighbors(r, fanout, replace));
     }
   }
   return spec;
 }
 
-Status ValidateFanout(int32_t fanout) {
-  if (fanout >= kFullNeighborhood && fanout <= kMaxFanout) return OkStatus();
-  return OutOfRange("fanout {} is outside [-1, {}]; -1 takes every in-edge", fanout, kMaxFanout);
+Status SamplingSpec::DrawBy(const Schema& schema, std::string_view weight) {
+  for (std::vector<RelationRule>& layer : layers) {
+    for (auto& [relation, rule] : layer) {
+      rule.weight = -1;
+      if (weight.empty() || rule.nothing()) continue;
+      HG_ASSIGN_OR_RETURN(rule.weight, FindSamplingWeight(schema, relation, weight));
+    }
+  }
+  return OkStatus();
 }
 
 namespace {
 
-Status ValidateLayer(const Schema& schema, size_t layer, const std::vector<RelationFanout>& fanouts,
-                     const std::string& weight) {
+Status ValidateLayer(const Schema& schema, size_t layer, const std::vector<RelationRule>& rules,
+                     bool weights) {
   const int relations = static_cast<int>(schema.relations.size());
   int before = -1;
-  for (const auto& [relation, fanout] : fanouts) {
+  for (const auto& [relation, rule] : rules) {
     if (relation < 0 || relation >= relations) {
       return InvalidArgument("layer {}: relation {} is unknown; the graph has {}", layer, relation,
                              relations);
@@ -39,12 +44,15 @@ Status ValidateLayer(const Schema& schema, size_t layer, const std::vector<Relat
                              relation, before);
     }
     before = relation;
-    if (const Status valid = ValidateFanout(fanout); !valid.ok()) {
-      return OutOfRange("layer {}, relation '{}': {}", layer, schema.relations[relation].triple(),
-                        Message(valid));
+    if (const Status valid = ValidateRule(schema, relation, rule); !valid.ok()) {
+      return Annotate(valid, fmt::format("layer {}, relation '{}'", layer,
+                                         schema.relations[relation].triple()));
     }
-    if (!weight.empty() && fanout != 0) {
-      HG_RETURN_IF_ERROR(FindSamplingWeight(schema, relation, weight).status());
+    if (weights && rule.weight < 0 && !rule.nothing()) {
+      return InvalidArgument(
+          "the request asks for the weights of edges, but draws those of '{}' by none: draw by an "
+          "edge feature (SamplingSpec::DrawBy), or ask for edge ids and pull the feature",
+          schema.relations[relation].triple());
     }
   }
   return OkStatus();
@@ -108,12 +116,7 @@ Status ValidateRequest(const Schema& schema, const SampleRequest& request) {
     return InvalidArgument("the request has no layer to sample");
   }
   for (size_t l = 0; l < request.spec->layers.size(); ++l) {
-    HG_RETURN_IF_ERROR(ValidateLayer(schema, l, request.spec->layers[l], request.spec->weight));
-  }
-  if (request.weights && request.spec->weight.empty()) {
-    return InvalidArgument(
-        "the request asks for the weights of edges, but draws by none: name an edge feature as "
-        "SamplingSpec::weight, or ask for edge ids and pull the feature");
+    HG_RETURN_IF_ERROR(ValidateLayer(schema, l, request.spec->layers[l], request.weights));
   }
   HG_RETURN_IF_ERROR(ValidateSeeds(schema, request.seeds));
   return ValidateExclusions(schema, request.exclude);
@@ -136,28 +139,6 @@ int64_t CountSeeds(std::span<const SampleRequest> requests) {
     for (const SeedList& seeds : request.seeds) count += std::ssize(seeds.ids);
   }
   return count;
-}
-
-StatusOr<int> FindSamplingWeight(const Schema& schema, int relation, std::string_view weight) {
-  const Relation& of = schema.relations[relation];
-  std::string drawable;
-  bool is_feature = false;
-  for (size_t f = 0; f < of.features.size(); ++f) {
-    const TensorSpec& feature = of.features[f];
-    if (feature.sampling && feature.name == weight) return static_cast<int>(f);
-    is_feature |= feature.name == weight;
-    if (feature.sampling) drawable += (drawable.empty() ? "'" : ", '") + feature.name + "'";
-  }
-  return NotFound(
-      "relation '{}' cannot be sampled by '{}': {}, and it has tables by {}; partition with "
-      "--sampling-weights {}, use one that is there, or fanout 0",
-      of.triple(), weight, is_feature ? "the feature has no tables" : "it has no such feature",
-      drawable.empty() ? "none" : drawable, weight);
-}
-
-int SamplingWeightOf(const Schema& schema, const SamplingSpec& spec, const RelationFanout& fanout) {
-  if (spec.weight.empty() || fanout.fanout == 0) return -1;
-  return *FindSamplingWeight(schema, fanout.relation, spec.weight);
 }
 
 uint64_t LayerKey(uint64_t batch_seed, int layer, int num_relations, int relation) {

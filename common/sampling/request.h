@@ -11,30 +11,35 @@
 
 #include "common/base/status.h"
 #include "common/graph/schema.h"
+#include "common/sampling/rule.h"
 
 namespace halograph {
 
 // Version of common/sampling/SAMPLING.md that this build draws by.
 inline constexpr uint32_t kSamplingContract = 1;
 
-inline constexpr int32_t kFullNeighborhood = -1;
-inline constexpr int32_t kMaxFanout = 1 << 20;
-
-struct RelationFanout {
-  int relation = 0;    // index in the schema
-  int32_t fanout = 0;  // -1: all in-edges; 0: none
-  bool operator==(const RelationFanout&) const = default;
+// What one relation of a layer draws.
+struct RelationRule {
+  int relation = 0;  // index in the schema
+  DrawRule rule;
+  bool operator==(const RelationRule&) const = default;
 };
 
+// Of `fanout` in-edges a destination.
+[[nodiscard]] inline RelationRule Neighbors(int relation, int32_t fanout, bool replace = false) {
+  return {.relation = relation, .rule = {.fanout = fanout, .replace = replace}};
+}
+
 struct SamplingSpec {
-  std::vector<std::vector<RelationFanout>> layers;  // from the seeds outward; relations ascending
-  bool replace = false;
-  // Edge feature to draw by; empty: uniformly. Relations of fanout 0 need not have it.
-  std::string weight = {};
+  std::vector<std::vector<RelationRule>> layers;  // from the seeds outward; relations ascending
 
   // The same fanouts for every relation of the schema, one a layer.
   [[nodiscard]] static SamplingSpec Uniform(const Schema& schema, std::span<const int32_t> fanouts,
                                             bool replace = false);
+
+  // Draws by the edge feature `weight` what is drawn; empty: uniformly. Relations of fanout 0 need
+  // not have it. NotFound as FindSamplingWeight.
+  [[nodiscard]] Status DrawBy(const Schema& schema, std::string_view weight);
 };
 
 // Seeds of one node type.
@@ -61,31 +66,20 @@ struct SampleRequest {
   // ascending, each at most once.
   std::vector<EdgeExclusion> exclude = {};
   bool edge_ids = false;  // fills Block::edge_ids
-  bool weights = false;   // fills Block::weights; spec->weight must be named
+  bool weights = false;   // fills Block::weights; what is drawn must be drawn by one
 };
 
-// OutOfRange naming the value: below -1 or above kMaxFanout.
-[[nodiscard]] Status ValidateFanout(int32_t fanout);
 // What is wrong is named, with its place and what is allowed.
 //   InvalidArgument  no layer; a relation or node type that is unknown or out of order; an
-//   exclusion
-//                    whose lists differ in length; weights without spec->weight
+//                    exclusion whose lists differ in length; weights of uniform draws
 //   OutOfRange       a fanout, or a seed or an end of an excluded edge outside its node type
-//   NotFound         a relation that cannot be drawn by spec->weight (FindSamplingWeight)
+//   NotFound         a relation that cannot be drawn by its rule's weight (FindSamplingWeight)
 [[nodiscard]] Status ValidateRequest(const Schema& schema, const SampleRequest& request);
 // The same of each; the message names the request if there are several.
 [[nodiscard]] Status ValidateRequests(const Schema& schema,
                                       std::span<const SampleRequest> requests);
 // Seeds of all lists of all requests.
 [[nodiscard]] int64_t CountSeeds(std::span<const SampleRequest> requests);
-
-// Index of the edge feature `weight` of a relation. NotFound naming the relation, what it can be
-// drawn by and what to do, if it has no such feature or no alias tables were made of it.
-[[nodiscard]] StatusOr<int> FindSamplingWeight(const Schema& schema, int relation,
-                                               std::string_view weight);
-// The same of a valid request; -1 where draws are uniform or the fanout is 0.
-[[nodiscard]] int SamplingWeightOf(const Schema& schema, const SamplingSpec& spec,
-                                   const RelationFanout& fanout);
 
 // Keys of the contract.
 [[nodiscard]] uint64_t LayerKey(uint64_t batch_seed, int layer, int num_relations, int relation);

@@ -11,12 +11,11 @@ constexpr int64_t kExpectedDraws = 16;  // of a node, asked for before the first
 
 }  // namespace
 
-WeightedPicks::WeightedPicks(const RelationTopology& topology, int feature, int32_t fanout,
-                             bool replace)
-    : fanout_(fanout), replace_(replace) {
+WeightedPicks::WeightedPicks(const DrawRule& rule, const RelationTopology& topology)
+    : PickDrawer(rule) {
   for (const CscSegment& segment : topology.segments()) {
     assert(!segment.present() || segment.weights != nullptr);
-    tables_.push_back(segment.weights != nullptr ? segment.weights[feature] : WeightTable{});
+    tables_.push_back(segment.weights != nullptr ? segment.weights[rule.weight] : WeightTable{});
   }
 }
 
@@ -30,8 +29,8 @@ void WeightedPicks::Expect(std::span<const PickRow> rows,
   for (const PickRow& row : rows) {
     __builtin_prefetch(tables_[static_cast<size_t>(row.segment)].drawable + row.node);
   }
-  if (fanout_ == kFullNeighborhood) return;  // read one after the other
-  const int64_t draws = std::min<int64_t>(fanout_, kExpectedDraws);
+  if (rule().fanout == kFullNeighborhood) return;  // read one after the other
+  const int64_t draws = std::min<int64_t>(rule().fanout, kExpectedDraws);
   for (size_t i = 0; i < rows.size(); ++i) {
     WeightedDrawer::Prefetch(node_keys[i], Find(rows[i]), draws);
   }
@@ -40,12 +39,12 @@ void WeightedPicks::Expect(std::span<const PickRow> rows,
 void WeightedPicks::Draw(uint64_t node_key, const PickRow& row, PickScratch* scratch) const {
   const WeightedRow weighted = Find(row);
   scratch->positions.resize(
-      static_cast<size_t>(WeightedPicksOf(weighted.drawable, fanout_, replace_)));
-  scratch->weighted.Draw(node_key, weighted, fanout_, replace_, scratch->positions);
+      static_cast<size_t>(WeightedPicksOf(weighted.drawable, rule().fanout, rule().replace)));
+  scratch->weighted.Draw(node_key, weighted, rule().fanout, rule().replace, scratch->positions);
 }
 
 int64_t WeightedPicks::Count(const PickRow& row) const {
-  return WeightedPicksOf(Find(row).drawable, fanout_, replace_);
+  return WeightedPicksOf(Find(row).drawable, rule().fanout, rule().replace);
 }
 
 }  // namespace halograph

@@ -1,4 +1,4 @@
-// Weighted draws behind the kernel's seam (layer_draws.h): finds a destination's table and draws
+// Weighted draws behind the kernel's seam (pick_drawer.h): finds a destination's table and draws
 // from it. What is drawn: SAMPLING.md, "Weighted picks".
 #pragma once
 
@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "common/graph/topology.h"
-#include "common/sampling/layer_draws.h"
+#include "common/sampling/pick_drawer.h"
 
 namespace halograph {
 
 class WeightedPicks final : public PickDrawer {
  public:
-  // `feature`: index of an edge feature of the relation whose tables every segment has that is
-  // here (FindSamplingWeight). Points into the mapped tables, which must outlive it.
-  WeightedPicks(const RelationTopology& topology, int feature, int32_t fanout, bool replace);
+  // Of a rule with a weight whose tables every segment has that is here. Points into the mapped
+  // tables, which must outlive it.
+  WeightedPicks(const DrawRule& rule, const RelationTopology& topology);
 
   void Expect(std::span<const PickRow> rows, std::span<const uint64_t> node_keys) const override;
   void Draw(uint64_t node_key, const PickRow& row, PickScratch* scratch) const override;
@@ -25,8 +25,6 @@ class WeightedPicks final : public PickDrawer {
   [[nodiscard]] WeightedRow Find(const PickRow& row) const;
 
   std::vector<WeightTable> tables_;  // by segment
-  int32_t fanout_;
-  bool replace_;
 };
 
 }  // namespace halograph

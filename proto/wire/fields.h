@@ -41,8 +41,13 @@ enum : uint32_t {
   kEdgeIds,
   kWeights,
   kFirstEdge,
-  kMaxEdges
+  kMaxEdges,
+  kRule
 };
+}
+
+namespace sample_rule {
+enum : uint32_t { kKind = 1, kFanout, kReplace, kWeight };
 }
 
 namespace sample_reply {

@@ -1,5 +1,7 @@
 #include "proto/wire/sample_request.h"
 
+#include <utility>
+
 #include "proto/wire/writer.h"
 
 namespace halograph::wire {
@@ -13,16 +15,57 @@ int32_t UnZigZag(uint32_t value) { return static_cast<int32_t>((value >> 1) ^ (~
 
 // ---- reading ---------------------------------------------------------------------------------
 
-void ReadGroup(Reader& in, SampleGroup* group) {
+// The older form of a rule: what a group says of it, and the request for groups that do not.
+struct OlderRule {
+  int32_t fanout = 0;
+  std::optional<bool> replace = {};
+  std::optional<std::string> weight = {};
+};
+
+SampleRule RuleOf(const OlderRule& group, const OlderRule& request) {
+  return {.fanout = group.fanout,
+          .replace = group.replace.value_or(request.replace.value_or(false)),
+          .weight = group.weight.has_value() ? *group.weight : request.weight.value_or("")};
+}
+
+int32_t ReadFanout(Reader& in) { return UnZigZag(static_cast<uint32_t>(in.Varint())); }
+
+void ReadRule(Reader& in, SampleRule* rule) {
+  using enum WireType;
+  namespace f = sample_rule;
+  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
+    switch (tag) {
+      case Tag(f::kKind, kVarint):
+        rule->kind = static_cast<uint32_t>(in.Varint());
+        break;
+      case Tag(f::kFanout, kVarint):
+        rule->fanout = ReadFanout(in);
+        break;
+      case Tag(f::kReplace, kVarint):
+        rule->replace = in.Varint() != 0;
+        break;
+      case Tag(f::kWeight, kBytes):
+        rule->weight = in.Text();
+        break;
+      default:
+        in.SkipField(tag);
+    }
+  }
+}
+
+// `older`: what stands there of a group's rule; none if the group has one itself.
+void ReadGroup(Reader& in, SampleGroup* group, std::optional<OlderRule>* older) {
   using enum WireType;
   namespace f = sample_group;
+  OlderRule sent;
+  bool has_rule = false;
   for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
     switch (tag) {
       case Tag(f::kRelation, kBytes):
         group->relation = in.Text();
         break;
       case Tag(f::kFanout, kVarint):
-        group->fanout = UnZigZag(static_cast<uint32_t>(in.Varint()));
+        sent.fanout = ReadFanout(in);
         break;
       case Tag(f::kDestinations, kBytes):
         in.PackedFixed(&group->destinations);
@@ -37,10 +80,10 @@ void ReadGroup(Reader& in, SampleGroup* group) {
         group->layer = static_cast<uint32_t>(in.Varint());
         break;
       case Tag(f::kReplace, kVarint):
-        group->replace = in.Varint() != 0;
+        sent.replace = in.Varint() != 0;
         break;
       case Tag(f::kWeight, kBytes):
-        group->weight = in.Text();
+        sent.weight = in.Text();
         break;
       case Tag(f::kEdgeIds, kVarint):
         group->edge_ids = in.Varint() != 0;
@@ -54,10 +97,15 @@ void ReadGroup(Reader& in, SampleGroup* group) {
       case Tag(f::kMaxEdges, kVarint):
         group->max_edges = in.Varint();
         break;
+      case Tag(f::kRule, kBytes):
+        in.Message([&] { ReadRule(in, &group->rule); });
+        has_rule = true;
+        break;
       default:
         in.SkipField(tag);
     }
   }
+  if (!has_rule) *older = std::move(sent);
 }
 
 // ---- writing ---------------------------------------------------------------------------------
@@ -78,36 +126,92 @@ std::byte* PutKey(uint32_t field, uint64_t key, std::byte* out) {
   return PutFixed(key, PutTag(field, WireType::kFixed64, out));
 }
 
-// Of the message alone.
-size_t BodyBytes(const SampleGroupView& group) {
+size_t RuleBytes(const SampleRuleView& rule) {
+  namespace f = sample_rule;
+  size_t bytes = TextBytes(f::kWeight, rule.weight) + (rule.replace ? 2 : 0);
+  if (rule.kind != 0) bytes += 1 + VarintBytes(rule.kind);
+  if (rule.fanout != 0) bytes += 1 + VarintBytes(ZigZag(rule.fanout));
+  return bytes;
+}
+
+std::byte* PutRule(const SampleRuleView& rule, std::byte* out) {
+  namespace f = sample_rule;
+  out = PutLength(sample_group::kRule, RuleBytes(rule), out);
+  if (rule.kind != 0) out = PutUnsigned(f::kKind, rule.kind, out);
+  if (rule.fanout != 0) out = PutUnsigned(f::kFanout, ZigZag(rule.fanout), out);
+  if (rule.replace) out = PutUnsigned(f::kReplace, 1, out);
+  if (!rule.weight.empty()) out = PutText(f::kWeight, rule.weight, out);
+  return out;
+}
+
+// The older form: what a group has other than the request's first says so itself.
+class OlderRules {
+ public:
+  explicit OlderRules(const SampleRequestView& request) {
+    if (!request.groups.empty()) first_ = request.groups.front().rule;
+  }
+
+  [[nodiscard]] size_t BytesOfRequest() const {
+    return TextBytes(sample_request::kWeight, first_.weight) + (first_.replace ? 2 : 0);
+  }
+  // Stand around the groups, where fields of their numbers do.
+  [[nodiscard]] std::byte* PutReplaceOfRequest(std::byte* out) const {
+    return first_.replace ? PutUnsigned(sample_request::kReplace, 1, out) : out;
+  }
+  [[nodiscard]] std::byte* PutWeightOfRequest(std::byte* out) const {
+    return first_.weight.empty() ? out : PutText(sample_request::kWeight, first_.weight, out);
+  }
+
+  [[nodiscard]] size_t Bytes(const SampleRuleView& rule) const {
+    size_t bytes = rule.fanout == 0 ? 0 : 1 + VarintBytes(ZigZag(rule.fanout));
+    if (rule.replace != first_.replace) bytes += 2;
+    if (rule.weight != first_.weight)
+      bytes += FieldBytes(sample_group::kWeight, rule.weight.size());
+    return bytes;
+  }
+  [[nodiscard]] std::byte* Put(const SampleRuleView& rule, std::byte* out) const {
+    namespace f = sample_group;
+    if (rule.fanout != 0) out = PutUnsigned(f::kFanout, ZigZag(rule.fanout), out);
+    if (rule.replace != first_.replace) out = PutUnsigned(f::kReplace, rule.replace ? 1 : 0, out);
+    return rule.weight == first_.weight ? out : PutText(f::kWeight, rule.weight, out);
+  }
+
+ private:
+  SampleRuleView first_ = {};
+};
+
+// Of the message but its rule.
+size_t BytesBesideRule(const SampleGroupView& group) {
   namespace f = sample_group;
   size_t bytes = TextBytes(f::kRelation, group.relation);
-  if (group.fanout != 0) bytes += 1 + VarintBytes(ZigZag(group.fanout));
   bytes += PackedBytes(f::kDestinations, group.destinations);
   if (group.batch_seed.has_value()) bytes += 1 + sizeof(uint64_t);
   if (group.layer.has_value()) bytes += 1 + VarintBytes(*group.layer);
-  if (group.replace.has_value()) bytes += 2;
-  if (group.weight.has_value()) bytes += FieldBytes(f::kWeight, group.weight->size());
   if (group.first_edge > 0) bytes += 1 + VarintBytes(group.first_edge);
   if (group.max_edges > 0) bytes += 1 + VarintBytes(group.max_edges);
   return bytes + (group.edge_ids ? 2 : 0) + (group.weights ? 2 : 0);
 }
 
-std::byte* PutGroup(const SampleGroupView& group, std::byte* out) {
+// Of the message alone. `older`: null, or of its request.
+size_t BodyBytes(const SampleGroupView& group, const OlderRules* older) {
+  return BytesBesideRule(group) + (older != nullptr
+                                       ? older->Bytes(group.rule)
+                                       : FieldBytes(sample_group::kRule, RuleBytes(group.rule)));
+}
+
+std::byte* PutGroup(const SampleGroupView& group, const OlderRules* older, std::byte* out) {
   namespace f = sample_group;
-  out = PutLength(sample_request::kGroups, BodyBytes(group), out);
+  out = PutLength(sample_request::kGroups, BodyBytes(group, older), out);
   if (!group.relation.empty()) out = PutText(f::kRelation, group.relation, out);
-  if (group.fanout != 0) out = PutUnsigned(f::kFanout, ZigZag(group.fanout), out);
+  if (older != nullptr) out = older->Put(group.rule, out);
   out = PutIds(f::kDestinations, group.destinations, out);
   if (group.batch_seed.has_value()) out = PutKey(f::kBatchSeed, *group.batch_seed, out);
   if (group.layer.has_value()) out = PutUnsigned(f::kLayer, *group.layer, out);
-  if (group.replace.has_value()) out = PutUnsigned(f::kReplace, *group.replace ? 1 : 0, out);
-  if (group.weight.has_value()) out = PutText(f::kWeight, *group.weight, out);
   if (group.edge_ids) out = PutUnsigned(f::kEdgeIds, 1, out);
   if (group.weights) out = PutUnsigned(f::kWeights, 1, out);
   if (group.first_edge > 0) out = PutUnsigned(f::kFirstEdge, group.first_edge, out);
   if (group.max_edges > 0) out = PutUnsigned(f::kMaxEdges, group.max_edges, out);
-  return out;
+  return older == nullptr ? PutRule(group.rule, out) : out;
 }
 
 }  // namespace
@@ -118,6 +222,8 @@ StatusOr<SampleRequest> ReadSampleRequest(Pieces pieces, size_t max_groups) {
   Reader in(pieces);
   const size_t bytes = in.left();
   SampleRequest request;
+  OlderRule older;
+  std::vector<std::optional<OlderRule>> older_of_groups;
   for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
     switch (tag) {
       case Tag(f::kBatchSeed, kFixed64):
@@ -127,14 +233,19 @@ StatusOr<SampleRequest> ReadSampleRequest(Pieces pieces, size_t max_groups) {
         request.layer = static_cast<uint32_t>(in.Varint());
         break;
       case Tag(f::kReplace, kVarint):
-        request.replace = in.Varint() != 0;
+        older.replace = in.Varint() != 0;
         break;
       case Tag(f::kGroups, kBytes):
-        if (request.groups.size() > max_groups) request.groups.pop_back();
-        in.Message([&] { ReadGroup(in, &request.groups.emplace_back()); });
+        if (request.groups.size() > max_groups) {
+          request.groups.pop_back();
+          older_of_groups.pop_back();
+        }
+        in.Message([&] {
+          ReadGroup(in, &request.groups.emplace_back(), &older_of_groups.emplace_back());
+        });
         break;
       case Tag(f::kWeight, kBytes):
-        request.weight = in.Text();
+        older.weight = in.Text();
         break;
       case Tag(f::kEdgePieces, kVarint):
         request.edge_pieces = in.Varint() != 0;
@@ -143,31 +254,40 @@ StatusOr<SampleRequest> ReadSampleRequest(Pieces pieces, size_t max_groups) {
         in.SkipField(tag);
     }
   }
-  if (!in.failed()) return request;
-  return InvalidArgument("malformed request: {} bytes that are no halograph.v1.SampleRequest",
-                         bytes);
+  if (in.failed()) {
+    return InvalidArgument("malformed request: {} bytes that are no halograph.v1.SampleRequest",
+                           bytes);
+  }
+  for (size_t g = 0; g < older_of_groups.size(); ++g) {
+    if (older_of_groups[g]) request.groups[g].rule = RuleOf(*older_of_groups[g], older);
+  }
+  return request;
 }
 
 std::string WriteSampleRequest(const SampleRequestView& request) {
   namespace f = sample_request;
-  size_t bytes = 1 + sizeof(uint64_t) + 1 + kLongestVarint + 2 + 2 +
-                 TextBytes(f::kWeight, request.weight);  // at most, so far
-  for (const SampleGroupView& group : request.groups) bytes += SampleGroupBytes(group);
+  const OlderRules of_request(request);
+  const OlderRules* const older = request.rules ? nullptr : &of_request;
+  size_t bytes = 1 + sizeof(uint64_t) + 1 + kLongestVarint + 2;  // at most, so far
+  if (older != nullptr) bytes += older->BytesOfRequest();
+  for (const SampleGroupView& group : request.groups) {
+    bytes += FieldBytes(f::kGroups, BodyBytes(group, older));
+  }
   std::string message(bytes, '\0');
   auto* const begin = reinterpret_cast<std::byte*>(message.data());
   std::byte* out = begin;
   if (request.batch_seed != 0) out = PutKey(f::kBatchSeed, request.batch_seed, out);
   if (request.layer != 0) out = PutUnsigned(f::kLayer, request.layer, out);
-  if (request.replace) out = PutUnsigned(f::kReplace, 1, out);
-  for (const SampleGroupView& group : request.groups) out = PutGroup(group, out);
-  if (!request.weight.empty()) out = PutText(f::kWeight, request.weight, out);
+  if (older != nullptr) out = older->PutReplaceOfRequest(out);
+  for (const SampleGroupView& group : request.groups) out = PutGroup(group, older, out);
+  if (older != nullptr) out = older->PutWeightOfRequest(out);
   if (request.edge_pieces) out = PutUnsigned(f::kEdgePieces, 1, out);
   message.resize(static_cast<size_t>(out - begin));
   return message;
 }
 
 size_t SampleGroupBytes(const SampleGroupView& group) {
-  return FieldBytes(sample_request::kGroups, BodyBytes(group));
+  return FieldBytes(sample_request::kGroups, BodyBytes(group, nullptr));
 }
 
 }  // namespace halograph::wire

@@ -17,15 +17,20 @@ namespace halograph::wire {
 
 // ---- as a server reads it --------------------------------------------------------------------
 
-struct SampleGroup {
-  std::string relation;  // source:name:destination
+struct SampleRule {
+  uint32_t kind = 0;  // DrawKind, or one that this version does not know
   int32_t fanout = 0;
+  bool replace = false;
+  std::string weight = {};  // edge feature to draw by; empty: uniformly
+};
+
+struct SampleGroup {
+  std::string relation;               // source:name:destination
+  SampleRule rule;                    // made of its older form where a client sent that
   std::vector<int64_t> destinations;  // global ids; those beyond 2^63 come out negative: no id is
   // Of this group alone; none: the request's.
   std::optional<uint64_t> batch_seed = {};
   std::optional<uint32_t> layer = {};
-  std::optional<bool> replace = {};
-  std::optional<std::string> weight = {};
   bool edge_ids = false;  // wanted in the reply, as are weights
   bool weights = false;
   // Which of the edges drawn for the first destination are wanted; max_edges 0: all from first_edge
@@ -36,9 +41,7 @@ struct SampleGroup {
 
 struct SampleRequest {
   uint64_t batch_seed = 0;
-  uint32_t layer = 0;  // from 0 at the seeds
-  bool replace = false;
-  std::string weight = {};   // edge feature to draw by; empty: uniformly
+  uint32_t layer = 0;        // from 0 at the seeds
   bool edge_pieces = false;  // a destination that does not fit is answered in pieces
   std::vector<SampleGroup> groups;
 };
@@ -50,15 +53,20 @@ struct SampleRequest {
 
 // ---- as a client writes it -------------------------------------------------------------------
 
-// As SampleGroup, borrowed.
+// As SampleRule and SampleGroup, borrowed.
+struct SampleRuleView {
+  uint32_t kind = 0;
+  int32_t fanout = 0;
+  bool replace = false;
+  std::string_view weight = {};
+};
+
 struct SampleGroupView {
   std::string_view relation;
-  int32_t fanout = 0;
+  SampleRuleView rule = {};
   std::span<const int64_t> destinations;
   std::optional<uint64_t> batch_seed = {};
   std::optional<uint32_t> layer = {};
-  std::optional<bool> replace = {};
-  std::optional<std::string_view> weight = {};
   bool edge_ids = false;
   bool weights = false;
   uint64_t first_edge = 0;
@@ -68,15 +76,14 @@ struct SampleGroupView {
 struct SampleRequestView {
   uint64_t batch_seed = 0;
   uint32_t layer = 0;
-  bool replace = false;
-  std::string_view weight = {};
   bool edge_pieces = false;
+  bool rules = true;  // false: in the older form, for servers that do not know rules. Kind 0 then
   std::span<const SampleGroupView> groups;
 };
 
 [[nodiscard]] std::string WriteSampleRequest(const SampleRequestView& request);
 
-// Bytes of one group in a request, with what stands before it.
+// Bytes of one group with its rule in a request, with what stands before it.
 [[nodiscard]] size_t SampleGroupBytes(const SampleGroupView& group);
 
 }  // namespace halograph::wire

@@ -6,7 +6,6 @@
 
 #include "common/sampling/one_layer.h"
 #include "common/sampling/request.h"
-#include "common/sampling/weighted_picks.h"
 #include "proto/wire/writer.h"
 
 namespace halograph::server {
@@ -14,15 +13,15 @@ namespace {
 
 // A group's tags and lengths: its own, of its counts, its sources and what else it has.
 int64_t GroupOverheadBytes(const LayerSamplePlan& plan) {
-  const int arrays = 2 + (plan.edge_ids ? 1 : 0) + (plan.weights >= 0 ? 1 : 0);
+  const int arrays = 2 + (plan.draws.edge_ids ? 1 : 0) + (plan.draws.weights >= 0 ? 1 : 0);
   return wire::kSampleGroupReplyOverhead + arrays * wire::kSampleGroupReplyArrayOverhead;
 }
 
 // What one drawn edge takes in a reply.
 int64_t EdgeBytes(const LayerSamplePlan& plan) {
   const size_t source = plan.wide ? sizeof(uint64_t) : sizeof(uint32_t);
-  return static_cast<int64_t>(source + (plan.edge_ids ? sizeof(uint64_t) : 0) +
-                              (plan.weights >= 0 ? sizeof(float) : 0));
+  return static_cast<int64_t>(source + (plan.draws.edge_ids ? sizeof(uint64_t) : 0) +
+                              (plan.draws.weights >= 0 ? sizeof(float) : 0));
 }
 
 // Edges drawn at a time (one destination may have more), and what a thread keeps between calls:
@@ -35,14 +34,20 @@ Status CheckLayer(uint32_t layer) {
   return InvalidArgument("layer {} is above 2^31 - 1", layer);
 }
 
-LayerDraws DrawsOf(const RelationTopology& topology, const LayerSamplePlan& plan) {
-  return {.topology = &topology,
-          .fanout = plan.fanout,
-          .replace = plan.replace,
-          .layer_key = plan.layer_key,
-          .drawer = plan.drawer.get(),
-          .edge_ids = plan.edge_ids,
-          .weights = plan.weights};
+// What a group's rule, which names its weight, says of a relation of the schema.
+StatusOr<DrawRule> RuleOf(const Schema& schema, int relation, const wire::SampleRule& sent) {
+  if (sent.kind >= kDrawKinds) {
+    return InvalidArgument(
+        "a rule of kind {}, of which this server knows those below {}: it is of an older version",
+        sent.kind, kDrawKinds);
+  }
+  DrawRule rule = {
+      .kind = static_cast<DrawKind>(sent.kind), .fanout = sent.fanout, .replace = sent.replace};
+  HG_RETURN_IF_ERROR(ValidateRule(schema, relation, rule));
+  if (!sent.weight.empty() && !rule.nothing()) {
+    HG_ASSIGN_OR_RETURN(rule.weight, FindSamplingWeight(schema, relation, sent.weight));
+  }
+  return rule;
 }
 
 // The edges of a destination that an answer is to have.
@@ -88,14 +93,14 @@ Wanted PieceOf(const Wanted& wanted, int64_t edge_bytes, int64_t room) {
 // destinations whose answer takes at most `room` bytes; gives the bytes it takes. `pieces`: where
 // the first alone does not fit, a piece of it is taken. DataLoss: the offsets of one of them are
 // damaged. OutOfRange as WantedOf.
-StatusOr<int64_t> CountWhatFits(const LayerDraws& draws, const LayerSampleGroup& group, bool pieces,
-                                int64_t room, LayerSamplePlan* plan) {
+StatusOr<int64_t> CountWhatFits(const LayerSampleGroup& group, bool pieces, int64_t room,
+                                LayerSamplePlan* plan) {
   const int64_t edge_bytes = EdgeBytes(*plan);
   const std::span<const int64_t> destinations = group.destinations;
   int64_t bytes = 0;
   for (size_t i = 0; i < destinations.size() && plan->more_edges == 0; ++i) {
     const int64_t v = destinations[i];
-    const int64_t drawn = CountPicks(draws, v);
+    const int64_t drawn = CountPicks(plan->draws, v);
     if (drawn < 0) {
       return DamageOf({.kind = FusedOutcome::Kind::kDamagedOffsets, .id = v}, group.relation);
     }
@@ -143,22 +148,18 @@ StatusOr<LayerSamplePlan> SampleHandler::Resolve(const LayerSampleRequest& reque
   const Schema& schema = graph_->schema();
   LayerSamplePlan plan;
   HG_ASSIGN_OR_RETURN(plan.relation, schema.RelationIndex(group.relation));
-  if (Status status = ValidateFanout(group.fanout); !status.ok()) {
-    return Annotate(status, group.relation);
-  }
+  const StatusOr<DrawRule> rule = RuleOf(schema, plan.relation, group.rule);
+  if (!rule.ok()) return Annotate(rule.status(), group.relation);
   const NodeType& destination = schema.node_types[schema.DestinationType(plan.relation)];
   HG_RETURN_IF_ERROR(
       graph_->CheckOwned(graph_->book().NodeBoundaries(schema.DestinationType(plan.relation)),
                          group.destinations, "node type " + destination.name));
   const uint32_t layer = group.layer.value_or(request.layer);
   HG_RETURN_IF_ERROR(CheckLayer(layer));
-  plan.fanout = group.fanout;
-  plan.replace = group.replace.value_or(request.replace);
-  plan.layer_key = LayerKey(group.batch_seed.value_or(request.batch_seed), static_cast<int>(layer),
-                            static_cast<int>(schema.relations.size()), plan.relation);
+  const uint64_t layer_key =
+      LayerKey(group.batch_seed.value_or(request.batch_seed), static_cast<int>(layer),
+               static_cast<int>(schema.relations.size()), plan.relation);
   plan.wide = schema.node_types[schema.SourceType(plan.relation)].count > (int64_t{1} << 32);
-  const std::string& weight = group.weight.has_value() ? *group.weight : request.weight;
-  plan.edge_ids = group.edge_ids;
   if ((group.first_edge > 0 || group.max_edges > 0) &&
       (!request.edge_pieces || group.destinations.empty())) {
     return InvalidArgument(
@@ -167,18 +168,15 @@ StatusOr<LayerSamplePlan> SampleHandler::Resolve(const LayerSampleRequest& reque
         group.relation, group.first_edge, group.max_edges, group.destinations.size(),
         request.edge_pieces ? "" : "no ");
   }
-  if (weight.empty() && group.weights && group.fanout != 0) {
+  if (group.weights && rule->weight < 0 && !rule->nothing()) {
     return InvalidArgument(
         "{}: weights of drawn edges are asked for, but draws are uniform: name the edge feature to "
         "draw by, or do not ask for weights",
         group.relation);
   }
-  if (!weight.empty() && group.fanout != 0) {
-    HG_ASSIGN_OR_RETURN(const int feature, FindSamplingWeight(schema, plan.relation, weight));
-    plan.drawer = std::make_shared<const WeightedPicks>(graph_->topology()[plan.relation], feature,
-                                                        group.fanout, plan.replace);
-    if (group.weights) plan.weights = feature;
-  }
+  HG_ASSIGN_OR_RETURN(plan.draws,
+                      MakeLayerDraws(graph_->topology()[plan.relation], *rule, layer_key,
+                                     {.edge_ids = group.edge_ids, .weights = group.weights}));
   return plan;
 }
 
@@ -206,11 +204,9 @@ Status SampleHandler::CutToFit(const LayerSampleRequest& request,
   for (size_t g = 0; g < plans->size(); ++g) {
     LayerSamplePlan& plan = (*plans)[g];
     const LayerSampleGroup& group = request.groups[g];
-    const LayerDraws draws = DrawsOf(graph_->topology()[plan.relation], plan);
     bytes += GroupOverheadBytes(plan);
-    HG_ASSIGN_OR_RETURN(const int64_t more,
-                        CountWhatFits(draws, group, request.edge_pieces && g == 0,
-                                      max_reply_bytes_ - bytes, &plan));
+    HG_ASSIGN_OR_RETURN(const int64_t more, CountWhatFits(group, request.edge_pieces && g == 0,
+                                                          max_reply_bytes_ - bytes, &plan));
     bytes += more;
     const bool whole = plan.counts.size() == group.destinations.size() && plan.more_edges == 0;
     if (whole && bytes <= max_reply_bytes_) continue;
@@ -219,8 +215,8 @@ Status SampleHandler::CutToFit(const LayerSampleRequest& request,
           "{}: the node of global id {} alone draws {} edges, more than a message of {} bytes "
           "holds: lower the fanout {}, start the server with a larger --max-message-bytes, or use "
           "a client of this version, which takes them in pieces",
-          group.relation, group.destinations[0], CountPicks(draws, group.destinations[0]),
-          max_reply_bytes_, plan.fanout);
+          group.relation, group.destinations[0], CountPicks(plan.draws, group.destinations[0]),
+          max_reply_bytes_, plan.draws.rule().fanout);
     }
     plans->resize(plan.counts.empty() ? g : g + 1);
     break;
@@ -245,8 +241,8 @@ Status SampleHandler::CheckDrawn(const LayerSamplePlan& plan, const NeighborPick
         relation, counted, picks.size(), destinations.size(), destinations[0]);
   }
   const auto expected = [&](bool wanted) { return wanted ? picks.sources.size() : 0; };
-  if (picks.edge_ids.size() == expected(plan.edge_ids) &&
-      picks.weights.size() == expected(plan.weights >= 0)) {
+  if (picks.edge_ids.size() == expected(plan.draws.edge_ids) &&
+      picks.weights.size() == expected(plan.draws.weights >= 0)) {
     return OkStatus();
   }
   return Internal("{}: {} edges were drawn with {} edge ids and {} weights", relation, picks.size(),
@@ -263,9 +259,8 @@ void SampleHandler::WritePicks(const LayerSamplePlan& plan, const NeighborPicks&
 
 Status SampleHandler::DrawRange(const LayerSamplePlan& plan, int64_t first, int64_t count,
                                 NeighborPicks* picks, wire::SampleGroupArrays* out) const {
-  const LayerDraws draws = DrawsOf(graph_->topology()[plan.relation], plan);
   const FusedOutcome outcome =
-      SampleNeighborRange(draws, plan.destinations[0], first, count, picks);
+      SampleNeighborRange(plan.draws, plan.destinations[0], first, count, picks);
   if (!outcome.done()) {
     return DamageOf(outcome, graph_->schema().relations[plan.relation].triple());
   }
@@ -276,7 +271,6 @@ Status SampleHandler::DrawRange(const LayerSamplePlan& plan, int64_t first, int6
 
 Status SampleHandler::DrawInPieces(const LayerSamplePlan& plan, NeighborPicks* picks,
                                    wire::SampleGroupArrays out) const {
-  const LayerDraws draws = DrawsOf(graph_->topology()[plan.relation], plan);
   size_t begin = 0;
   if (plan.first_edge > 0 || plan.more_edges > 0) {
     HG_RETURN_IF_ERROR(DrawRange(plan, plan.first_edge, plan.counts[begin++], picks, &out));
@@ -287,7 +281,7 @@ Status SampleHandler::DrawInPieces(const LayerSamplePlan& plan, NeighborPicks* p
       edges += plan.counts[end++];
     } while (end < plan.destinations.size() && edges + plan.counts[end] <= kDrawEdges);
     const FusedOutcome outcome =
-        SampleNeighbors(draws, plan.destinations.subspan(begin, end - begin), nullptr, picks);
+        SampleNeighbors(plan.draws, plan.destinations.subspan(begin, end - begin), nullptr, picks);
     if (!outcome.done()) {
       return DamageOf(outcome, graph_->schema().relations[plan.relation].triple());
     }

@@ -26,13 +26,8 @@ using LayerSampleRequest = wire::SampleRequest;
 // The answer to one group, before its sources are drawn.
 struct LayerSamplePlan {
   int relation = 0;
-  int32_t fanout = 0;
-  bool replace = false;
-  uint64_t layer_key = 0;
-  std::shared_ptr<const PickDrawer> drawer;  // null: uniformly
-  bool wide = false;                         // sources take 8 bytes each instead of 4
-  bool edge_ids = false;                     // wanted
-  int weights = -1;                          // edge feature whose values are wanted; -1: none
+  LayerDraws draws;
+  bool wide = false;  // sources take 8 bytes each instead of 4
   // The destinations answered: a prefix of the request's group, which must outlive the plan.
   std::span<const int64_t> destinations;
   std::vector<uint32_t> counts;  // edges of each
@@ -44,8 +39,8 @@ struct LayerSamplePlan {
     return {.counts = counts,
             .edges = edges,
             .wide = wide,
-            .edge_ids = edge_ids,
-            .weights = weights >= 0,
+            .edge_ids = draws.edge_ids,
+            .weights = draws.weights >= 0,
             .more_edges = static_cast<uint64_t>(more_edges)};
   }
 };
@@ -63,9 +58,11 @@ class SampleHandler {
   // answer would exceed the message limit; and of a first destination that exceeds it alone a
   // piece, where the request takes pieces.
   //   FailedPrecondition the topology is not served: says what to do
-  //   InvalidArgument    more than kMaxGroups groups, a layer above 2^31 - 1, weights wanted of
-  //                      uniform draws, or a piece of a request that takes none
-  //   NotFound           an unknown relation, or one that has no tables by the group's weight
+  //   InvalidArgument    more than kMaxGroups groups, a layer above 2^31 - 1, a kind of rule that
+  //   is
+  //                      not known, weights wanted of uniform draws, or a piece of a request that
+  //                      takes none
+  //   NotFound           an unknown relation, or one that has no tables by the rule's weight
   //   OutOfRange         a fanout beyond its bounds, an id not owned here, or a piece that begins
   //                      behind the edges drawn
   //   ResourceExhausted  not even the first destination fits, and the request takes no pieces: says

@@ -16,7 +16,7 @@
 namespace halograph {
 namespace {
 
-using Layers = std::vector<std::vector<RelationFanout>>;
+using Layers = std::vector<std::vector<RelationRule>>;
 
 // A graph under test beside its reference.
 struct Subject {
@@ -74,7 +74,7 @@ void ExpectCode(const StoreKind& kind, const std::vector<int64_t>& seeds, const 
                 absl::StatusCode code, const std::string& text) {
   Subject subject(ConformanceGraph(), kind);
   ASSERT_TRUE(subject.ok());
-  const SamplingSpec sampling{.layers = layers, .replace = false};
+  const SamplingSpec sampling{.layers = layers};
   const auto found =
       SampleOne(*subject.graph.stores.graph,
                 {.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 1, .spec = &sampling});
@@ -131,8 +131,8 @@ void LayersMayDifferInRelations(const StoreKind& kind) {
   Subject subject(TypedConformanceGraph(), kind);
   ASSERT_TRUE(subject.ok());
   const int paper = *subject.schema().NodeTypeIndex("paper");
-  const SamplingSpec sampling{.layers = {{{0, 3}, {1, 0}, {3, -1}}, {{1, 2}, {2, 4}}},
-                              .replace = false};
+  const SamplingSpec sampling{.layers = {{Neighbors(0, 3), Neighbors(1, 0), Neighbors(3, -1)},
+                                         {Neighbors(1, 2), Neighbors(2, 4)}}};
   const std::vector<int64_t> seeds = Seeds(600, 200, 8);
   ExpectReference(subject,
                   {.seeds = {{.type = paper, .ids = seeds}}, .batch_seed = 4, .spec = &sampling});
@@ -146,7 +146,7 @@ void SameMinibatchByWeight(const StoreKind& kind) {
     for (const std::vector<int32_t>& fanouts :
          {std::vector<int32_t>{4, 3}, {-1, 2}, {0, 5}, {60, 11}}) {
       SamplingSpec sampling = SamplingSpec::Uniform(subject.schema(), fanouts, replace);
-      sampling.weight = std::string("w");
+      ASSERT_TRUE(sampling.DrawBy(subject.schema(), "w").ok());
       for (int type = 0; type < static_cast<int>(subject.schema().node_types.size()); ++type) {
         const int64_t nodes = subject.schema().node_types[static_cast<size_t>(type)].count;
         const std::vector<int64_t> seeds = Seeds(nodes, 150, 9);
@@ -163,17 +163,26 @@ void WeightWithoutTablesIsNotFoundNamingRelationAndRemedy(const StoreKind& kind)
   const int cites = *subject.schema().RelationIndex("paper:cites:paper");
   const int paper = *subject.schema().NodeTypeIndex("paper");
   const std::vector<int64_t> seeds = {0};
-  for (const std::string weight :
-       {"nowhere", "weight"}) {  // the second is a feature without tables
-    const SamplingSpec sampling{.layers = {{{cites, 3}}}, .replace = false, .weight = weight};
-    const auto found =
-        SampleOne(*subject.graph.stores.graph,
-                  {.seeds = {{.type = paper, .ids = seeds}}, .batch_seed = 1, .spec = &sampling});
-    EXPECT_EQ(found.status().code(), absl::StatusCode::kNotFound) << ToString(found.status());
-    EXPECT_THAT(Message(found.status()),
+  SamplingSpec sampling{.layers = {{Neighbors(cites, 3)}}};
+  const auto expect_refused = [](const Status& status, const std::string& weight) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << ToString(status);
+    EXPECT_THAT(Message(status),
                 testing::AllOf(testing::HasSubstr("'paper:cites:paper'"), testing::HasSubstr("'w'"),
                                testing::HasSubstr(fmt::format("--sampling-weights {}", weight))));
+  };
+  // The second is a feature without tables.
+  for (const std::string weight : {"nowhere", "weight"}) {
+    expect_refused(sampling.DrawBy(subject.schema(), weight), weight);
   }
+  const std::vector<TensorSpec>& features =
+      subject.schema().relations[static_cast<size_t>(cites)].features;
+  const auto without = std::find_if(features.begin(), features.end(),
+                                    [](const TensorSpec& spec) { return spec.name == "weight"; });
+  sampling.layers[0][0].rule.weight = static_cast<int>(without - features.begin());
+  const auto found =
+      SampleOne(*subject.graph.stores.graph,
+                {.seeds = {{.type = paper, .ids = seeds}}, .batch_seed = 1, .spec = &sampling});
+  expect_refused(found.status(), "weight");
 }
 
 void FourThreadsAtOnceGiveWhatOneGives(const StoreKind& kind) {
@@ -279,7 +288,7 @@ void OneCallOfSeveralRequestsGivesWhatOneEachGives(const StoreKind& kind) {
   const SamplingSpec uniform = SamplingSpec::Uniform(schema, std::vector<int32_t>{4, 3}, false);
   const SamplingSpec deep = SamplingSpec::Uniform(schema, std::vector<int32_t>{2, -1, 2}, true);
   SamplingSpec weighted = SamplingSpec::Uniform(schema, std::vector<int32_t>{3, 0}, false);
-  weighted.weight = std::string("w");
+  ASSERT_TRUE(weighted.DrawBy(schema, "w").ok());
   std::vector<std::vector<int64_t>> seeds;
   for (uint64_t i = 0; i < 4; ++i) seeds.push_back(Seeds(50, 20, i));
   const std::vector<SampleRequest> requests = {
@@ -314,8 +323,7 @@ void OneLayerIsThatOfTheEmbeddedStore(const StoreKind& kind) {
     std::vector<int64_t>& ids = destinations.emplace_back(static_cast<size_t>(nodes));
     std::iota(ids.rbegin(), ids.rend(), 0);
     groups.push_back({.relation = r,
-                      .fanout = r == 0 ? 0 : 3,
-                      .replace = r % 2 == 1,
+                      .rule = {.fanout = r == 0 ? 0 : 3, .replace = r % 2 == 1},
                       .batch_seed = 7 + static_cast<uint64_t>(r % 2),
                       .layer = r % 3,
                       .destinations = {}});
@@ -371,7 +379,7 @@ void AStartedLayerAndABadStartedSampleEndOnce(const StoreKind& kind) {
   ASSERT_TRUE(subject.ok());
   GraphStore& store = *subject.graph.stores.graph;
   const std::vector<int64_t> ids = {1, 2999, 7};
-  const LayerGroup group{.fanout = 3, .destinations = ids};
+  const LayerGroup group{.rule = {.fanout = 3}, .destinations = ids};
   PostedWork work;
   StartedCall<Status> layer(&work);
   std::vector<NeighborPicks> found, expected;
@@ -429,14 +437,14 @@ void RegisterGraphStoreConformance(const StoreKind& kind) {
   add("WeightWithoutTablesIsNotFoundNamingRelationAndRemedy",
       WeightWithoutTablesIsNotFoundNamingRelationAndRemedy);
   add("SeedOutOfRangeIsOutOfRangeNamingIt", [](const StoreKind& k) {
-    ExpectCode(k, {0, 3000}, {{{0, 5}}}, absl::StatusCode::kOutOfRange, "3000");
-    ExpectCode(k, {-1}, {{{0, 5}}}, absl::StatusCode::kOutOfRange, "-1");
+    ExpectCode(k, {0, 3000}, {{Neighbors(0, 5)}}, absl::StatusCode::kOutOfRange, "3000");
+    ExpectCode(k, {-1}, {{Neighbors(0, 5)}}, absl::StatusCode::kOutOfRange, "-1");
   });
   add("FanoutOutOfRangeIsOutOfRangeNamingIt", [](const StoreKind& k) {
-    ExpectCode(k, {0}, {{{0, -2}}}, absl::StatusCode::kOutOfRange, "-2");
+    ExpectCode(k, {0}, {{Neighbors(0, -2)}}, absl::StatusCode::kOutOfRange, "-2");
   });
   add("UnknownRelationIsInvalidArgument", [](const StoreKind& k) {
-    ExpectCode(k, {0}, {{{1, 5}}}, absl::StatusCode::kInvalidArgument, "1");
+    ExpectCode(k, {0}, {{Neighbors(1, 5)}}, absl::StatusCode::kInvalidArgument, "1");
   });
   add("FourThreadsAtOnceGiveWhatOneGives", FourThreadsAtOnceGiveWhatOneGives);
   add("ACancelledTokenEndsItsCallsAndNoOthers", ACancelledTokenEndsItsCallsAndNoOthers);

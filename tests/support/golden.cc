@@ -84,12 +84,11 @@ GoldenMinibatch ReadCase(const Json& value, const Schema& schema) {
          .sources = edges.at("sources"),
          .destinations = edges.at("destinations")});
   }
-  golden.spec.replace = value.at("replace");
   for (const Json& layer : value.at("layers")) {
     auto& fanouts = golden.spec.layers.emplace_back();
     for (const Json& entry : layer) {
-      fanouts.push_back({.relation = *schema.RelationIndex(entry.at("relation").get<std::string>()),
-                         .fanout = entry.at("fanout")});
+      fanouts.push_back(Neighbors(*schema.RelationIndex(entry.at("relation").get<std::string>()),
+                                  entry.at("fanout"), value.at("replace")));
     }
   }
   golden.batch_seed = FromHex(value.at("batch_seed"));
@@ -126,7 +125,8 @@ StatusOr<GoldenSampling> LoadGoldenSampling(const std::string& name) {
   const bool weighted = golden.raw.at("graph").at("relations").at(0).contains("weights");
   for (const Json& value : golden.raw.at("minibatches")) {
     golden.minibatches.push_back(ReadCase(value, schema));
-    if (value.value("weighted", weighted)) golden.minibatches.back().spec.weight = std::string("w");
+    if (!value.value("weighted", weighted)) continue;
+    HG_RETURN_IF_ERROR(golden.minibatches.back().spec.DrawBy(schema, "w"));
   }
   return golden;
 }

@@ -41,7 +41,7 @@ class WholeRestGraphStore final : public GraphStore {
     bool asks = false;
     const std::lock_guard lock(record_->mutex);
     for (const LayerGroup& group : groups) {
-      asks = asks || (group.fanout != 0 && !group.destinations.empty());
+      asks = asks || (!group.rule.nothing() && !group.destinations.empty());
       HG_RETURN_IF_ERROR(record_->Note(group.destinations));
     }
     record_->calls += asks ? 1 : 0;

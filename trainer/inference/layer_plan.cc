@@ -15,9 +15,9 @@ constexpr int64_t kValueBytes = 4;
 
 void WantSources(const Schema& schema, const ExactLayer& layer, std::vector<bool>* types) {
   *types = layer.types;
-  for (const RelationFanout& fanout : layer.sampling.layers.front()) {
-    if (fanout.fanout == 0 || !layer.types[schema.DestinationType(fanout.relation)]) continue;
-    (*types)[schema.SourceType(fanout.relation)] = true;
+  for (const auto& [relation, rule] : layer.sampling.layers.front()) {
+    if (rule.nothing() || !layer.types[schema.DestinationType(relation)]) continue;
+    (*types)[schema.SourceType(relation)] = true;
   }
 }
 
@@ -33,10 +33,10 @@ std::vector<ExactLayer> PlanLayers(const Schema& schema, const SamplingSpec& eva
     ExactLayer& layer = layers[layers.size() - 1 - at];
     layer.types = types;
     layer.sampling.layers = {{}};
-    if (weights) layer.sampling.weight = evaluation.weight;
     if (at > 0 || blocks_at_last) layer.sampling.layers.front() = evaluation.layers[at];
-    for (RelationFanout& fanout : layer.sampling.layers.front()) {
-      if (fanout.fanout != 0) fanout.fanout = kFullNeighborhood;
+    for (auto& [relation, rule] : layer.sampling.layers.front()) {
+      if (!rule.nothing()) rule.fanout = kFullNeighborhood;
+      if (!weights) rule.weight = -1;
     }
     WantSources(schema, layer, &types);
   }
@@ -45,9 +45,9 @@ std::vector<ExactLayer> PlanLayers(const Schema& schema, const SamplingSpec& eva
 
 double MeanInDegree(const Schema& schema, const ExactLayer& layer, int type) {
   int64_t edges = 0;
-  for (const RelationFanout& fanout : layer.sampling.layers.front()) {
-    if (fanout.fanout == 0 || schema.DestinationType(fanout.relation) != type) continue;
-    edges += schema.relations[fanout.relation].count;
+  for (const auto& [relation, rule] : layer.sampling.layers.front()) {
+    if (rule.nothing() || schema.DestinationType(relation) != type) continue;
+    edges += schema.relations[relation].count;
   }
   const int64_t nodes = schema.node_types[type].count;
   return nodes == 0 ? 0 : static_cast<double>(edges) / static_cast<double>(nodes);

@@ -14,7 +14,7 @@ StatusOr<SourceDegrees> SourceDegrees::Count(const Session& session, const Chunk
                       scratch.Take(count * static_cast<int64_t>(sizeof(int32_t)), "in-degrees"));
   BatchRecipe recipe = session.eval_maker->recipe();
   recipe.sampling = {};
-  recipe.sampling.layers = {{{.relation = 0, .fanout = kFullNeighborhood}}};
+  recipe.sampling.layers = {{Neighbors(0, kFullNeighborhood)}};
   recipe.form = BlockForm::kSampled;
   recipe.by_source = BySource::kNone;
   recipe.inputs.clear();

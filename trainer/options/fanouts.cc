@@ -168,11 +168,10 @@ StatusOr<SamplingSpec> ChooseFanouts(std::string_view option, const Fanouts& fan
   auto by_relation = ByRelation(fanouts, schema);
   if (!by_relation.ok()) return Annotate(by_relation.status(), std::string(option));
   const size_t layers = fanouts.named.front().layers.size();
-  SamplingSpec spec{.layers = std::vector<std::vector<RelationFanout>>(layers), .replace = replace};
+  SamplingSpec spec{.layers = std::vector<std::vector<RelationRule>>(layers)};
   for (size_t l = 0; l < layers; ++l) {
     for (size_t r = 0; r < by_relation->size(); ++r) {
-      spec.layers[l].push_back(
-          {.relation = static_cast<int>(r), .fanout = (*(*by_relation)[r])[l]});
+      spec.layers[l].push_back(Neighbors(static_cast<int>(r), (*(*by_relation)[r])[l], replace));
     }
   }
   return spec;

@@ -50,9 +50,10 @@ StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
                       ChooseFanouts(training ? "--fanouts" : "--eval-fanouts",
                                     training ? options.AllFanouts() : options.AllEvalFanouts(),
                                     session.stores.graph->info().schema, options.replace));
-  recipe.sampling.weight = session.options.sampling_weights;
   const ModelNeeds needs = session.options.model_options->NeedsOf(kind.needs);
   if (!needs.neighbors) recipe.sampling.layers = {{}};
+  HG_RETURN_IF_ERROR(recipe.sampling.DrawBy(session.stores.graph->info().schema,
+                                            session.options.sampling_weights));
   recipe.edge_ids = needs.edge_ids;
   recipe.weights = needs.weights;
   recipe.inputs = inputs.features;

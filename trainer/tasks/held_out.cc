@@ -106,7 +106,7 @@ class Search {
                   const std::vector<size_t>& bounds) {
     const Schema& schema = graph_.info().schema;
     SamplingSpec spec;
-    spec.layers = {{{.relation = pass.in, .fanout = kFullNeighborhood}}};
+    spec.layers = {{Neighbors(pass.in, kFullNeighborhood)}};
     const SampleRequest request{.seeds = {{.type = schema.DestinationType(pass.in), .ids = nodes}},
                                 .spec = &spec};
     CallContext context{.cancel = cancel_};

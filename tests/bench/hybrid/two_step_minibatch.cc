@@ -46,10 +46,9 @@ Coo ToCoo(NeighborPicks picks, std::span<const int64_t> destinations) {
 
 Status AddLayer(int layer, const SampleRequest& request, NeighborSource& source,
                 std::vector<int64_t>* nodes, Minibatch* result) {
-  const RelationFanout& draw = request.spec->layers[static_cast<size_t>(layer)].front();
+  const RelationRule& draw = request.spec->layers[static_cast<size_t>(layer)].front();
   const LayerGroup group{.relation = draw.relation,
-                         .fanout = draw.fanout,
-                         .replace = request.spec->replace,
+                         .rule = draw.rule,
                          .batch_seed = request.batch_seed,
                          .layer = layer,
                          .destinations = *nodes};
@@ -82,11 +81,12 @@ Status TwoStepMinibatches(const Schema& schema, std::span<const SampleRequest> r
   HG_RETURN_IF_ERROR(ValidateRequests(schema, requests));
   if (requests.empty()) return OkStatus();
   const SampleRequest& request = requests.front();
-  const auto whole = [](const auto& layer) { return layer.size() == 1; };
+  const auto plain = [](const auto& layer) {
+    return layer.size() == 1 && layer.front().rule.weight < 0;
+  };
   if (requests.size() != 1 || schema.node_types.size() != 1 || schema.relations.size() != 1 ||
-      request.seeds.size() != 1 || !request.spec->weight.empty() || !request.exclude.empty() ||
-      request.edge_ids ||
-      !std::all_of(request.spec->layers.begin(), request.spec->layers.end(), whole)) {
+      request.seeds.size() != 1 || !request.exclude.empty() || request.edge_ids ||
+      !std::all_of(request.spec->layers.begin(), request.spec->layers.end(), plain)) {
     return OwnMinibatches(schema, requests, source, workspaces, results, limits);
   }
   minibatches.Add();

@@ -49,8 +49,8 @@ FusedOutcome TwoStepNeighbors(const LayerDraws& draws, std::span<const int64_t> 
     return OwnNeighbors(draws, destinations, pool, picks);
   }
   layers.Add();
-  Coo coo = SampleToCoo(TopologyRows(draws.topology), destinations, draws.fanout, draws.layer_key,
-                        pool, &picks->offsets);
+  Coo coo = SampleToCoo(TopologyRows(draws.topology), destinations, draws.rule().fanout,
+                        draws.layer_key, pool, &picks->offsets);
   picks->sources = std::move(coo.sources);
   return {};
 }

@@ -160,10 +160,17 @@ class Bench {
   }
 
  private:
+  // By the graph's one edge feature.
+  static std::vector<std::vector<RelationRule>> Weighted(
+      std::vector<std::vector<RelationRule>> layers) {
+    for (std::vector<RelationRule>& layer : layers) layer.front().rule.weight = 0;
+    return layers;
+  }
+
   double NsAnEdge(const Variant& variant, int round) {
     SamplingSpec spec =
         SamplingSpec::Uniform(graph_.csc().schema, options_.fanouts, variant.replace);
-    if (variant.weighted) spec.weight = std::string("w");
+    if (variant.weighted) spec.layers = Weighted(std::move(spec.layers));
     double seconds = 0;
     int64_t edges = 0;
     for (int m = 0; m < options_.minibatches; ++m) {

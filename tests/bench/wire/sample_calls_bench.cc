@@ -58,7 +58,7 @@ std::shared_ptr<const std::string> MakeRequest(uint64_t seed) {
   std::vector<int64_t> destinations(kDestinations);
   for (int64_t& id : destinations) id = static_cast<int64_t>(rng.NextBounded(kNodes));
   const wire::SampleGroupView group{
-      .relation = "node:edge:node", .fanout = kFanout, .destinations = destinations};
+      .relation = "node:edge:node", .rule = {.fanout = kFanout}, .destinations = destinations};
   return std::make_shared<const std::string>(
       wire::WriteSampleRequest({.batch_seed = seed, .groups = std::span(&group, 1)}));
 }

@@ -64,8 +64,10 @@ TEST_F(RemoteGraphStoreTest, ANodeWhoseEdgesDoNotFitAMessageIsAnsweredInPieces) 
       ASSERT_TRUE(found.ok()) << ToString(found.status());
       EXPECT_TRUE(*found == *expected);
     }
-    const LayerGroup group{
-        .relation = 0, .fanout = kFullNeighborhood, .edge_ids = true, .destinations = seeds};
+    const LayerGroup group{.relation = 0,
+                           .rule = {.fanout = kFullNeighborhood},
+                           .edge_ids = true,
+                           .destinations = seeds};
     CallContext context;
     std::vector<NeighborPicks> found;
     std::vector<NeighborPicks> expected;
@@ -283,10 +285,16 @@ TEST_F(RemoteGraphStoreTest, AnOlderServerIsAskedInItsOwnWords) {
   EXPECT_TRUE(found == wanted);
 
   // What it would silently leave out is refused.
-  const LayerGroup with_ids{.relation = 0, .fanout = 2, .edge_ids = true, .destinations = seeds};
+  const LayerGroup with_ids{
+      .relation = 0, .rule = {.fanout = 2}, .edge_ids = true, .destinations = seeds};
   std::vector<NeighborPicks> picks;
   ExpectError(older.graph->SampleLayer({&with_ids, 1}, context, &picks),
               absl::StatusCode::kFailedPrecondition, {fake.address(), "older version"});
+  // As it would draw neighbours, whatever the rule.
+  const LayerGroup otherwise{
+      .relation = 0, .rule = {.kind = DrawKind{1}, .fanout = 2}, .destinations = seeds};
+  ExpectError(older.graph->SampleLayer({&otherwise, 1}, context, &picks),
+              absl::StatusCode::kFailedPrecondition, {fake.address(), "other than of neighbours"});
 }
 
 TEST_F(RemoteGraphStoreTest, RequestAndTraceIdsGivenTravelAndAreInErrors) {

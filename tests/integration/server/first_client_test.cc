@@ -140,16 +140,16 @@ class FirstClientTest : public ServerTest {
 
   // The group as the kernel draws it, against what the first client reads: counts in field 1,
   // sources of four bytes in field 2, and no other field.
-  static void ExpectGroup(const std::string& group, const char* relation, const LayerDraws& draws,
+  static void ExpectGroup(const std::string& group, const char* relation, const DrawRule& rule,
                           const std::vector<int64_t>& destinations, uint64_t batch_seed,
                           int layer) {
     const int index = local_->schema().RelationIndex(relation).value();
-    LayerDraws whole = draws;
-    whole.topology = &local_->topology()[index];
-    whole.layer_key =
-        LayerKey(batch_seed, layer, static_cast<int>(local_->schema().relations.size()), index);
+    const auto draws = MakeLayerDraws(
+        local_->topology()[index], rule,
+        LayerKey(batch_seed, layer, static_cast<int>(local_->schema().relations.size()), index));
+    ASSERT_TRUE(draws.ok()) << draws.status();
     NeighborPicks picks;
-    EXPECT_TRUE(SampleNeighbors(whole, destinations, nullptr, &picks).done());
+    EXPECT_TRUE(SampleNeighbors(*draws, destinations, nullptr, &picks).done());
     ASSERT_GT(picks.size(), 0);
     std::vector<int64_t> counts;
     for (size_t i = 0; i < destinations.size(); ++i) {

@@ -164,12 +164,11 @@ TEST_F(ServicesTest, SampledSourcesAndBytesAreThoseOfGeneratedCode) {
       const std::vector<int64_t> destinations(request.groups(g).destinations().begin(),
                                               request.groups(g).destinations().end());
       NeighborPicks picks;
-      const FusedOutcome outcome = SampleNeighbors(
-          {.topology = &local_->topology()[relation],
-           .fanout = fanout,
-           .layer_key =
-               LayerKey(99, 1, static_cast<int>(local_->schema().relations.size()), relation)},
-          destinations, nullptr, &picks);
+      const auto draws = MakeLayerDraws(
+          local_->topology()[relation], {.fanout = fanout},
+          LayerKey(99, 1, static_cast<int>(local_->schema().relations.size()), relation));
+      ASSERT_TRUE(draws.ok()) << draws.status();
+      const FusedOutcome outcome = SampleNeighbors(*draws, destinations, nullptr, &picks);
       EXPECT_TRUE(outcome.done());
       const auto& sources = reply.groups(g).sources32();
       EXPECT_EQ(std::vector<int64_t>(sources.begin(), sources.end()), picks.sources);

@@ -316,7 +316,9 @@ TEST_F(PartAloneTest, DrawsByWeightEndAtTheBorder) {
     Open(0);
     SamplingSpec one = SamplingSpec::Uniform(whole_->info.schema, std::vector{3});
     SamplingSpec two = SamplingSpec::Uniform(whole_->info.schema, std::vector{3, 3});
-    one.weight = two.weight = "w";
+    for (SamplingSpec* each : {&one, &two}) {
+      ASSERT_TRUE(each->DrawBy(whole_->info.schema, "w").ok());
+    }
     const auto found = Sample(*stores_.graph, 0, Core(0, 0), one, true);
     const auto expected = Sample(*MakeLocalGraphStore(whole_), 0, Core(0, 0), one, true);
     ASSERT_TRUE(found.ok() && expected.ok()) << found.status() << expected.status();

@@ -31,7 +31,7 @@ class SampleCallTest : public testing::Test {
     share_ = {.ids = ids_, .positions = ids_};
     for (const int relation : {0, 1}) {
       groups_.push_back({.relation = relation,
-                         .fanout = 2,
+                         .rule = {.fanout = 2},
                          .batch_seed = 9,
                          .layer = 1,
                          .destinations = share_.ids});
@@ -118,17 +118,16 @@ TEST_F(SampleCallTest, RequestCarriesWhatTheContractIsMadeOf) {
   ASSERT_TRUE(request.ParseFromString(EncodeSampleRequest(spec_, std::vector{Piece(1, 5, 8)})));
   EXPECT_EQ(request.batch_seed(), 9U);
   EXPECT_EQ(request.layer(), 1U);
-  EXPECT_FALSE(request.replace());
   ASSERT_EQ(request.groups_size(), 1);
   EXPECT_EQ(request.groups(0).relation(), "small:of:small");
-  EXPECT_EQ(request.groups(0).fanout(), 2);
+  EXPECT_EQ(request.groups(0).rule().fanout(), 2);
   EXPECT_THAT(request.groups(0).destinations(), ElementsAre(5, 6, 7));
 }
 
 TEST_F(SampleCallTest, GroupsOfAnotherMinibatchOrLayerSayTheirOwnKeys) {
   groups_[1].batch_seed = 0;
   groups_[1].layer = 0;
-  groups_[1].replace = true;
+  groups_[1].rule.replace = true;
   const auto requests = PlanSampleRequests(spec_, {Piece(0, 0, 3), Piece(1, 5, 8)}, 100000);
   ASSERT_EQ(requests.size(), 1U);
   v1::SampleRequest request;
@@ -140,7 +139,25 @@ TEST_F(SampleCallTest, GroupsOfAnotherMinibatchOrLayerSayTheirOwnKeys) {
   EXPECT_EQ(request.groups(1).batch_seed(), 0U);
   EXPECT_TRUE(request.groups(1).has_layer());
   EXPECT_EQ(request.groups(1).layer(), 0U);
-  EXPECT_TRUE(request.groups(1).replace());
+  EXPECT_FALSE(request.groups(0).rule().replace());
+  EXPECT_TRUE(request.groups(1).rule().replace());
+}
+
+// The first group's replace and weight stand in the request, and a group says what differs.
+TEST_F(SampleCallTest, ForAServerThatKnowsNoRulesTheyGoInTheirOlderForm) {
+  groups_[0].rule.replace = true;
+  const std::vector<SamplePiece> pieces = {Piece(0, 0, 3), Piece(1, 5, 8)};
+  v1::SampleRequest request;
+  ASSERT_TRUE(request.ParseFromString(EncodeSampleRequest(spec_, pieces, {.rules = false})));
+  ASSERT_EQ(request.groups_size(), 2);
+  EXPECT_TRUE(request.replace());
+  for (const v1::SampleGroup& group : request.groups()) {
+    EXPECT_FALSE(group.has_rule());
+    EXPECT_EQ(group.fanout(), 2);
+  }
+  EXPECT_FALSE(request.groups(0).has_replace());
+  EXPECT_TRUE(request.groups(1).has_replace());
+  EXPECT_FALSE(request.groups(1).replace());
 }
 
 TEST_F(SampleCallTest, ForAServerThatKnowsNoKeysOfGroupsTheyTravelApart) {
@@ -182,7 +199,7 @@ TEST_F(SampleCallTest, ACutReplyLeavesTheRest) {
 
 TEST_F(SampleCallTest, APieceOfADestinationLeavesItsOtherEdges) {
   edge_pieces_ = true;
-  groups_[1].fanout = 100;
+  groups_[1].rule.fanout = 100;
   v1::SampleReply reply = Reply(4);
   reply.mutable_groups(0)->set_more_edges(5);
   ASSERT_TRUE(Decode(reply, {Piece(1, 0, 10)}).ok());
@@ -196,7 +213,8 @@ TEST_F(SampleCallTest, APieceOfADestinationLeavesItsOtherEdges) {
   SamplePiece next = rest_[0];
   next.max_edges = 2;
   v1::SampleRequest request;
-  ASSERT_TRUE(request.ParseFromString(EncodeSampleRequest(spec_, {&next, 1}, true)));
+  ASSERT_TRUE(
+      request.ParseFromString(EncodeSampleRequest(spec_, {&next, 1}, {.edge_pieces = true})));
   EXPECT_TRUE(request.edge_pieces());
   EXPECT_EQ(request.groups(0).destinations(0), 3U);
   EXPECT_EQ(request.groups(0).first_edge(), 2U);
@@ -217,7 +235,7 @@ TEST_F(SampleCallTest, PiecesThatDoNotFitWhatWasAskedForOrLeftAreDataLoss) {
   edge_pieces_ = true;
   reply.mutable_groups(0)->set_more_edges(3);
   ExpectDataLoss(reply, "expected at most 2");
-  groups_[1].fanout = -1;
+  groups_[1].rule.fanout = -1;
   SamplePiece piece = Piece(1, 0, 10);
   piece.first_edge = 7;
   piece.edges_left = 4;

@@ -81,24 +81,25 @@ std::vector<int64_t> Ids(int64_t count) {
 
 TEST(DamagedMessagesTest, SampleRequest) {
   const std::vector<int64_t> ids = Ids(20);
-  const SampleGroupView groups[] = {{.relation = "a:b:c", .fanout = 10, .destinations = ids},
-                                    {.relation = "a:b:c",
-                                     .fanout = -1,
-                                     .destinations = ids,
-                                     .batch_seed = 1,
-                                     .layer = 2,
-                                     .replace = true,
-                                     .weight = "w",
-                                     .edge_ids = true,
-                                     .weights = true}};
-  const std::string message =
-      WriteSampleRequest({.batch_seed = 3, .layer = 1, .weight = "v", .groups = groups});
-  Fuzz(message, absl::StatusCode::kInvalidArgument, [](Pieces pieces) {
-    const auto request = ReadSampleRequest(pieces, 4);
-    if (!request.ok()) return request.status();
-    EXPECT_LE(request->groups.size(), 5U);
-    return OkStatus();
-  });
+  const SampleGroupView groups[] = {
+      {.relation = "a:b:c", .rule = {.fanout = 10}, .destinations = ids},
+      {.relation = "a:b:c",
+       .rule = {.fanout = -1, .replace = true, .weight = "w"},
+       .destinations = ids,
+       .batch_seed = 1,
+       .layer = 2,
+       .edge_ids = true,
+       .weights = true}};
+  for (const bool rules : {true, false}) {
+    const std::string message =
+        WriteSampleRequest({.batch_seed = 3, .layer = 1, .rules = rules, .groups = groups});
+    Fuzz(message, absl::StatusCode::kInvalidArgument, [](Pieces pieces) {
+      const auto request = ReadSampleRequest(pieces, 4);
+      if (!request.ok()) return request.status();
+      EXPECT_LE(request->groups.size(), 5U);
+      return OkStatus();
+    });
+  }
 }
 
 TEST(DamagedMessagesTest, SampleReply) {

@@ -39,15 +39,25 @@ class GeneratedCodeTest : public testing::Test {
   // Small ones mostly, as they are.
   uint32_t Count() { return static_cast<uint32_t>(rng_.NextBounded(Coin() ? 20 : 400)); }
 
-  void AddGroup(v1::SampleRequest* request) {
+  // With a rule, or in the form of before rules.
+  void AddGroup(bool rules, v1::SampleRequest* request) {
     v1::SampleGroup* group = request->add_groups();
     if (Coin()) group->set_relation("paper:cites:paper");
-    group->set_fanout(static_cast<int32_t>(rng_.NextBounded(1 << 20)) - (Coin() ? 0 : 1 << 19));
+    const int32_t fanout = static_cast<int32_t>(rng_.NextBounded(1 << 20)) - (Coin() ? 0 : 1 << 19);
+    if (rules) {
+      v1::SampleRule* rule = group->mutable_rule();
+      if (Coin()) rule->set_kind(static_cast<v1::SampleRule::Kind>(Count()));
+      if (Coin()) rule->set_fanout(fanout);
+      rule->set_replace(Coin());
+      if (Coin()) rule->set_weight("strength");
+    } else {
+      group->set_fanout(fanout);
+      if (Coin()) group->set_replace(Coin());
+      if (Coin()) group->set_weight(Coin() ? "" : "strength");
+    }
     for (const int64_t id : Ids(5)) group->add_destinations(static_cast<uint64_t>(id));
     if (Coin()) group->set_batch_seed(Coin() ? 0 : rng_.NextBounded(UINT64_MAX));
     if (Coin()) group->set_layer(Count());
-    if (Coin()) group->set_replace(Coin());
-    if (Coin()) group->set_weight(Coin() ? "" : "strength");
     group->set_edge_ids(Coin());
     group->set_weights(Coin());
     if (Coin()) group->set_first_edge(Coin() ? Count() : rng_.NextBounded(UINT64_MAX));
@@ -58,16 +68,17 @@ class GeneratedCodeTest : public testing::Test {
 };
 
 // The hand-written form of a generated message.
-std::string Written(const SampleRequest& request) {
+std::string Written(const SampleRequest& request, bool rules) {
   std::vector<SampleGroupView> groups;
   for (const SampleGroup& group : request.groups) {
     groups.push_back({.relation = group.relation,
-                      .fanout = group.fanout,
+                      .rule = {.kind = group.rule.kind,
+                               .fanout = group.rule.fanout,
+                               .replace = group.rule.replace,
+                               .weight = group.rule.weight},
                       .destinations = group.destinations,
                       .batch_seed = group.batch_seed,
                       .layer = group.layer,
-                      .replace = group.replace,
-                      .weight = group.weight,
                       .edge_ids = group.edge_ids,
                       .weights = group.weights,
                       .first_edge = group.first_edge,
@@ -75,30 +86,51 @@ std::string Written(const SampleRequest& request) {
   }
   return WriteSampleRequest({.batch_seed = request.batch_seed,
                              .layer = request.layer,
-                             .replace = request.replace,
-                             .weight = request.weight,
                              .edge_pieces = request.edge_pieces,
+                             .rules = rules,
                              .groups = groups});
+}
+
+// What a generated request says of one of its groups.
+v1::SampleRule RuleOf(const v1::SampleRequest& request, const v1::SampleGroup& group) {
+  if (group.has_rule()) return group.rule();
+  v1::SampleRule rule;
+  rule.set_fanout(group.fanout());
+  rule.set_replace(group.has_replace() ? group.replace() : request.replace());
+  rule.set_weight(group.has_weight() ? group.weight() : request.weight());
+  return rule;
 }
 
 TEST_F(GeneratedCodeTest, SampleRequests) {
   for (int round = 0; round < kRounds; ++round) {
+    const bool rules = Coin();
     v1::SampleRequest generated;
     if (Coin()) generated.set_batch_seed(rng_.NextBounded(UINT64_MAX));
     if (Coin()) generated.set_layer(Count());
-    generated.set_replace(Coin());
-    if (Coin()) generated.set_weight("strength");
+    if (!rules) generated.set_replace(Coin());
+    if (!rules && Coin()) generated.set_weight("strength");
     generated.set_edge_pieces(Coin());
-    for (uint64_t g = rng_.NextBounded(4); g > 0; --g) AddGroup(&generated);
+    for (uint64_t g = rng_.NextBounded(4); g > 0; --g) AddGroup(rules, &generated);
     const std::string message = generated.SerializeAsString();
     const CutMessage cut(message, {message.size() / 2});
     const auto request = ReadSampleRequest(cut.pieces(), 100);
     ASSERT_TRUE(request.ok()) << request.status();
-    ASSERT_EQ(Written(*request), message) << generated.DebugString();
     ASSERT_EQ(request->groups.size(), static_cast<size_t>(generated.groups_size()));
+    // With rules there is one form of a message; the older form may say a thing twice.
+    if (rules) {
+      ASSERT_EQ(Written(*request, true), message) << generated.DebugString();
+    }
+    v1::SampleRequest written;
+    ASSERT_TRUE(written.ParseFromString(Written(*request, rules)));
     for (size_t g = 0; g < request->groups.size(); ++g) {
       const v1::SampleGroup& expected = generated.groups(static_cast<int>(g));
-      ASSERT_EQ(request->groups[g].fanout, expected.fanout());
+      const v1::SampleRule rule = RuleOf(generated, expected);
+      ASSERT_EQ(request->groups[g].rule.kind, static_cast<uint32_t>(rule.kind()));
+      ASSERT_EQ(request->groups[g].rule.fanout, rule.fanout());
+      ASSERT_EQ(request->groups[g].rule.replace, rule.replace());
+      ASSERT_EQ(request->groups[g].rule.weight, rule.weight());
+      ASSERT_EQ(RuleOf(written, written.groups(static_cast<int>(g))).SerializeAsString(),
+                rule.SerializeAsString());
       ASSERT_EQ(request->groups[g].destinations, ToVector(expected.destinations()));
       ASSERT_EQ(request->groups[g].layer.has_value(), expected.has_layer());
     }

@@ -23,18 +23,16 @@ StatusOr<SampleRequest> Read(const std::string& message, const std::vector<size_
 
 // A group with everything of its own, and a plain one.
 std::string TwoGroups() {
-  const SampleGroupView groups[] = {{.relation = "a:b:c",
-                                     .fanout = -1,
-                                     .destinations = kIds,
-                                     .batch_seed = 0,
-                                     .layer = 300,
-                                     .replace = false,
-                                     .weight = "",
-                                     .edge_ids = true,
-                                     .weights = true},
-                                    {.relation = "d:e:f", .fanout = 1 << 20, .destinations = {}}};
-  return WriteSampleRequest(
-      {.batch_seed = UINT64_MAX, .layer = 3, .replace = true, .weight = "w", .groups = groups});
+  const SampleGroupView groups[] = {
+      {.relation = "a:b:c",
+       .rule = {.kind = 5, .fanout = -1, .replace = true, .weight = "w"},
+       .destinations = kIds,
+       .batch_seed = 0,
+       .layer = 300,
+       .edge_ids = true,
+       .weights = true},
+      {.relation = "d:e:f", .rule = {.fanout = 1 << 20}, .destinations = {}}};
+  return WriteSampleRequest({.batch_seed = UINT64_MAX, .layer = 3, .groups = groups});
 }
 
 TEST(SampleRequestTest, WhatIsWrittenIsReadWhateverTheCut) {
@@ -44,24 +42,48 @@ TEST(SampleRequestTest, WhatIsWrittenIsReadWhateverTheCut) {
     ASSERT_TRUE(request.ok()) << request.status();
     ASSERT_EQ(request->batch_seed, UINT64_MAX);
     ASSERT_EQ(request->layer, 3U);
-    ASSERT_TRUE(request->replace);
-    ASSERT_EQ(request->weight, "w");
     ASSERT_EQ(request->groups.size(), 2U);
     const SampleGroup& own = request->groups[0];
     ASSERT_EQ(own.relation, "a:b:c");
-    ASSERT_EQ(own.fanout, -1);
+    ASSERT_EQ(own.rule.kind, 5U);
+    ASSERT_EQ(own.rule.fanout, -1);
+    ASSERT_TRUE(own.rule.replace);
+    ASSERT_EQ(own.rule.weight, "w");
     ASSERT_EQ(own.destinations, kIds);
     ASSERT_EQ(own.batch_seed, 0U);
     ASSERT_EQ(own.layer, 300U);
-    ASSERT_EQ(own.replace, false);
-    ASSERT_EQ(own.weight, "");
     ASSERT_TRUE(own.edge_ids);
     ASSERT_TRUE(own.weights);
     const SampleGroup& plain = request->groups[1];
-    ASSERT_EQ(plain.fanout, 1 << 20);
+    ASSERT_EQ(plain.rule.fanout, 1 << 20);
+    ASSERT_FALSE(plain.rule.replace);
+    ASSERT_EQ(plain.rule.weight, "");
     ASSERT_TRUE(plain.destinations.empty());
-    ASSERT_FALSE(plain.batch_seed || plain.layer || plain.replace || plain.weight);
+    ASSERT_FALSE(plain.batch_seed || plain.layer);
     ASSERT_FALSE(plain.edge_ids || plain.weights);
+  });
+}
+
+// A client of before rules: the request's replace and weight hold for groups without their own.
+TEST(SampleRequestTest, TheOlderFormBecomesARule) {
+  const SampleGroupView groups[] = {
+      {.relation = "a:b:c",
+       .rule = {.fanout = 4, .replace = true, .weight = "w"},
+       .destinations = kIds},
+      {.relation = "a:b:c", .rule = {.fanout = -1, .weight = "v"}, .destinations = kIds},
+      {.relation = "a:b:c", .rule = {.replace = true}, .destinations = kIds}};
+  const std::string message = WriteSampleRequest({.rules = false, .groups = groups});
+  ForEveryPairOfCuts(message, [&](const std::vector<size_t>& cuts) {
+    const auto request = Read(message, cuts);
+    ASSERT_TRUE(request.ok()) << request.status();
+    ASSERT_EQ(request->groups.size(), 3U);
+    for (size_t g = 0; g < 3; ++g) {
+      const SampleRule& rule = request->groups[g].rule;
+      ASSERT_EQ(rule.kind, 0U);
+      ASSERT_EQ(rule.fanout, groups[g].rule.fanout);
+      ASSERT_EQ(rule.replace, groups[g].rule.replace);
+      ASSERT_EQ(rule.weight, groups[g].rule.weight);
+    }
   });
 }
 
@@ -110,16 +132,15 @@ TEST(SampleRequestTest, BytesThatAreNoRequestAreInvalidArgument) {
 TEST(SampleRequestTest, BytesOfAGroupAreCounted) {
   std::vector<int64_t> ids(1000);
   std::iota(ids.begin(), ids.end(), 0);
-  const SampleGroupView groups[] = {{.relation = "a:b:c", .fanout = 5, .destinations = ids},
-                                    {.relation = "a:b:c",
-                                     .fanout = -1,
-                                     .destinations = ids,
-                                     .batch_seed = 5,
-                                     .layer = 200,
-                                     .replace = true,
-                                     .weight = "w",
-                                     .edge_ids = true,
-                                     .weights = true}};
+  const SampleGroupView groups[] = {
+      {.relation = "a:b:c", .rule = {.fanout = 5}, .destinations = ids},
+      {.relation = "a:b:c",
+       .rule = {.fanout = -1, .replace = true, .weight = "w"},
+       .destinations = ids,
+       .batch_seed = 5,
+       .layer = 200,
+       .edge_ids = true,
+       .weights = true}};
   for (const SampleGroupView& group : groups) {
     EXPECT_EQ(WriteSampleRequest({.groups = std::span(&group, 1)}).size(), SampleGroupBytes(group));
   }

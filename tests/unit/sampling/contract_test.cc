@@ -67,12 +67,13 @@ TEST_F(SamplingContractTest, PicksAreGoldenAtBothIdWidths) {
     for (const IdWidth width : {IdWidth::k32, IdWidth::k64}) {
       const int64_t node = row.at("node");
       const MemoryRelation relation = CountingRelation(node, row.at("degree"), width);
-      const LayerDraws draws{.topology = &relation.topology(),
-                             .fanout = row.at("fanout"),
-                             .replace = row.at("replace"),
-                             .layer_key = LayerKey(row.at("batch_seed"), row.at("layer"),
-                                                   row.at("num_relations"), row.at("relation")),
-                             .edge_ids = true};
+      const LayerDraws draws =
+          MakeLayerDraws(relation.topology(),
+                         {.fanout = row.at("fanout"), .replace = row.at("replace")},
+                         LayerKey(row.at("batch_seed"), row.at("layer"), row.at("num_relations"),
+                                  row.at("relation")),
+                         {.edge_ids = true})
+              .value();
       NeighborPicks picks;
       EXPECT_TRUE(SampleNeighbors(draws, std::span(&node, 1), nullptr, &picks).done());
       EXPECT_EQ(picks.sources, row.at("positions").get<std::vector<int64_t>>()) << row;

@@ -170,11 +170,10 @@ TEST(FusedSamplerGoldenTest, PicksAreGoldenAtBothIdWidths) {
       Block block;
       workspace.nodes[0].size = 1;
       const FusedOutcome outcome = SampleFusedLayer(
-          {.draws = {.topology = &relation.topology(),
-                     .fanout = fanout,
-                     .replace = replace,
-                     .layer_key = LayerKey(row.at("batch_seed"), row.at("layer"),
-                                           row.at("num_relations"), row.at("relation"))},
+          {.draws = MakeLayerDraws(relation.topology(), {.fanout = fanout, .replace = replace},
+                                   LayerKey(row.at("batch_seed"), row.at("layer"),
+                                            row.at("num_relations"), row.at("relation")))
+                        .value(),
            .num_destinations = 1},
           &workspace, &block);
       ASSERT_TRUE(outcome.done());

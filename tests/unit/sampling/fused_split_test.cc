@@ -270,7 +270,7 @@ TYPED_TEST(DamagedFilesTest, OffsetsThatDescendOrLeaveTheFileAreDataLoss) {
     RawGraph<TypeParam> graph;
     graph.indptr[1234] = offset;
     ExpectDamageEverywhere(graph, "offsets of node");
-    EXPECT_EQ(CountPicks({.topology = &graph.topology[0], .fanout = 5}, 1234), -1);
+    EXPECT_EQ(CountPicks(MakeLayerDraws(graph.topology[0], {.fanout = 5}, 0).value(), 1234), -1);
   }
 }
 
@@ -279,8 +279,8 @@ TYPED_TEST(DamagedFilesTest, OneLayerFormFindsDamagedOffsets) {
   graph.indptr[50] = 1 << 30;
   const std::vector<int64_t> destinations = FirstNodes(100);
   NeighborPicks picks;
-  const FusedOutcome outcome =
-      SampleNeighbors({.topology = &graph.topology[0], .fanout = 3}, destinations, nullptr, &picks);
+  const FusedOutcome outcome = SampleNeighbors(
+      MakeLayerDraws(graph.topology[0], {.fanout = 3}, 0).value(), destinations, nullptr, &picks);
   EXPECT_EQ(outcome.kind, FusedOutcome::Kind::kDamagedOffsets);
   EXPECT_TRUE(outcome.id == 49 || outcome.id == 50);
 }

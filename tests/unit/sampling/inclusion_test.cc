@@ -16,12 +16,12 @@ using testing::ElementsAre;
 using testing::FloatEq;
 
 TEST(DrawChanceTest, OfOneEdgeAmongThoseOfItsNode) {
-  EXPECT_DOUBLE_EQ(DrawChance(4, 1, false), 0.25);
-  EXPECT_DOUBLE_EQ(DrawChance(4, 4, false), 1);
-  EXPECT_DOUBLE_EQ(DrawChance(4, 9, false), 1);
-  EXPECT_DOUBLE_EQ(DrawChance(4, kFullNeighborhood, true), 1);
-  EXPECT_NEAR(DrawChance(4, 2, true), 1 - 0.75 * 0.75, 1e-12);
-  EXPECT_DOUBLE_EQ(DrawChance(1, 3, true), 1);
+  EXPECT_DOUBLE_EQ(DrawChance(4, {.fanout = 1}), 0.25);
+  EXPECT_DOUBLE_EQ(DrawChance(4, {.fanout = 4}), 1);
+  EXPECT_DOUBLE_EQ(DrawChance(4, {.fanout = 9}), 1);
+  EXPECT_DOUBLE_EQ(DrawChance(4, {.fanout = kFullNeighborhood, .replace = true}), 1);
+  EXPECT_NEAR(DrawChance(4, {.fanout = 2, .replace = true}), 1 - 0.75 * 0.75, 1e-12);
+  EXPECT_DOUBLE_EQ(DrawChance(1, {.fanout = 3, .replace = true}), 1);
 }
 
 TestGraphSpec Graph(std::vector<std::pair<int64_t, int64_t>> edges, size_t nodes) {

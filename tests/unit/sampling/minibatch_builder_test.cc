@@ -196,7 +196,7 @@ class CountingSource final : public NeighborSource {
 TEST(BuildMinibatchesTest, SeveralRequestsShareTheCallsOfALayerAndGiveWhatEachGivesAlone) {
   const MemoryGraph graph(RandomTypedGraph({.parts = 3, .nodes = 200}), IdWidth::k32);
   const SamplingSpec deep = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{4, 3, 2});
-  const SamplingSpec shallow{.layers = {{{1, 5}, {3, -1}}}, .replace = true};
+  const SamplingSpec shallow{.layers = {{Neighbors(1, 5, true), Neighbors(3, -1, true)}}};
   CounterRng rng(6);
   const RandomSeedLists first(graph.schema, 50, &rng);
   const RandomSeedLists second(graph.schema, 50, &rng);

@@ -18,10 +18,8 @@ namespace {
 
 LayerDraws Draws(const MemoryRelation& relation, int32_t fanout, bool replace,
                  uint64_t layer_key = 0) {
-  return {.topology = &relation.topology(),
-          .fanout = fanout,
-          .replace = replace,
-          .layer_key = layer_key};
+  return MakeLayerDraws(relation.topology(), {.fanout = fanout, .replace = replace}, layer_key)
+      .value();
 }
 
 NeighborPicks Sample(const MemoryRelation& relation, const std::vector<int64_t>& destinations,
@@ -203,6 +201,7 @@ TEST(SampleNeighborsTest, EdgeIdsAreThoseOfTheEdgesPickedOnAnyNumberOfThreads) {
 // A drawer of another kind: every second edge, from the last, whatever the fanout.
 class EverySecondEdge final : public PickDrawer {
  public:
+  using PickDrawer::PickDrawer;
   void Draw(uint64_t, const PickRow& row, PickScratch* scratch) const override {
     scratch->positions.clear();
     for (int64_t p = row.degree - 1; p >= 0; p -= 2) scratch->positions.push_back(p);
@@ -211,12 +210,12 @@ class EverySecondEdge final : public PickDrawer {
 };
 
 TEST(SampleNeighborsTest, DrawerOfTheCallersGivesThePicksAndTheirNumber) {
-  const EverySecondEdge drawer;
+  const auto drawer = std::make_shared<const EverySecondEdge>(DrawRule{.fanout = 4});
   for (const IdWidth width : {IdWidth::k32, IdWidth::k64}) {
     const MemoryRelation relation(EveryDegree(600), {0, 0, 250, 251, 600}, width);
     const std::vector<int64_t> destinations = Shuffled(600, 5);
     LayerDraws draws = Draws(relation, 4, false);
-    draws.drawer = &drawer;
+    draws.drawer = drawer;
     NeighborPicks picks;
     EXPECT_TRUE(SampleNeighbors(draws, destinations, nullptr, &picks).done());
     for (size_t i = 0; i < destinations.size(); ++i) {

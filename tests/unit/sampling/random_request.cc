@@ -5,12 +5,12 @@ namespace halograph {
 SamplingSpec RandomSpec(const Schema& schema, std::span<const int32_t> fanouts,
                         uint64_t left_out_of, CounterRng* rng) {
   SamplingSpec spec;
-  spec.replace = rng->NextBounded(3) == 0;
+  const bool replace = rng->NextBounded(3) == 0;
   spec.layers.resize(1 + rng->NextBounded(3));
   for (auto& layer : spec.layers) {
     for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
       if (rng->NextBounded(left_out_of) == 0) continue;
-      layer.push_back({.relation = r, .fanout = fanouts[rng->NextBounded(fanouts.size())]});
+      layer.push_back(Neighbors(r, fanouts[rng->NextBounded(fanouts.size())], replace));
     }
   }
   return spec;

@@ -35,9 +35,9 @@ TEST_F(ValidateRequestTest, NoLayerIsInvalid) {
 }
 
 TEST_F(ValidateRequestTest, FanoutOutOfRangeNamesValueLayerAndRelation) {
-  spec_.layers[2][1].fanout = -2;
+  spec_.layers[2][1].rule.fanout = -2;
   ExpectError(absl::StatusCode::kOutOfRange, {"-2", "layer 2", schema_.relations[1].triple()});
-  spec_.layers[2][1].fanout = kMaxFanout + 1;
+  spec_.layers[2][1].rule.fanout = kMaxFanout + 1;
   ExpectError(absl::StatusCode::kOutOfRange, {"1048577"});
 }
 
@@ -73,7 +73,7 @@ TEST_F(ValidateRequestTest, SeedTypesThatDoNotAscendAreInvalid) {
 
 TEST_F(ValidateRequestTest, WeightsWithoutAFeatureToDrawByAreInvalid) {
   request_.weights = true;
-  ExpectError(absl::StatusCode::kInvalidArgument, {"weights", "SamplingSpec::weight"});
+  ExpectError(absl::StatusCode::kInvalidArgument, {"weights", "SamplingSpec::DrawBy"});
 }
 
 TEST_F(ValidateRequestTest, ExcludedRelationUnknownOrUnorderedIsInvalid) {

@@ -79,7 +79,7 @@ Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request) 
       destinations.push_back(list.ids);
       layer.num_destinations.push_back(static_cast<int64_t>(list.ids.size()));
     }
-    for (const auto& [relation, fanout] : request.spec->layers[l]) {
+    for (const auto& [relation, rule] : request.spec->layers[l]) {
       const uint64_t key = LayerKey(request.batch_seed, static_cast<int>(l),
                                     static_cast<int>(schema.relations.size()), relation);
       Block block{.relation = relation, .indptr = {0}, .indices = {}};
@@ -87,8 +87,8 @@ Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request) 
       for (const int64_t v : destinations[schema.DestinationType(relation)]) {
         const std::vector<int64_t>& in_edges = graph.relations[relation]->in_edges()[v];
         const int64_t first_edge = EdgesBefore(graph.relations[relation]->in_edges(), v);
-        for (const int64_t position : SlowPositions(static_cast<int64_t>(in_edges.size()), fanout,
-                                                    request.spec->replace, key, v)) {
+        for (const int64_t position : SlowPositions(static_cast<int64_t>(in_edges.size()),
+                                                    rule.fanout, rule.replace, key, v)) {
           if (excluded.contains({in_edges[position], v})) continue;
           if (request.edge_ids) block.edge_ids.push_back(first_edge + position);
           block.indices.push_back(lists[schema.SourceType(relation)].Add(in_edges[position]));

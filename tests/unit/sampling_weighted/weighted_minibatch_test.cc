@@ -98,7 +98,7 @@ TEST(WeightedMinibatchTest, ThreadsChangeNoMinibatch) {
   for (const bool replace : {false, true}) {
     SamplingSpec spec =
         SamplingSpec::Uniform(set->schema(), std::vector<int32_t>{10, 7, 3}, replace);
-    spec.weight = std::string("w");
+    ASSERT_EQ(spec.DrawBy(set->schema(), "w"), OkStatus());
     const SampleRequest request{
         .seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 4, .spec = &spec};
     Minibatch expected;
@@ -127,7 +127,7 @@ TEST(EdgeColumnsTest, EdgeIdsAndWeightsAreThoseOfTheDrawnEdges) {
   ThreadPool pool("test", 4, 64);
   for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
     SamplingSpec spec = SamplingSpec::Uniform(set->schema(), std::vector<int32_t>{20, -1});
-    spec.weight = std::string("w");
+    ASSERT_EQ(spec.DrawBy(set->schema(), "w"), OkStatus());
     FusedWorkspace workspace(set->schema());
     Minibatch minibatch;
     ASSERT_EQ(FusedSampler(&set->schema(), &set->topology(), threads)
@@ -166,12 +166,10 @@ TEST(WeightedMinibatchTest, ThreadsChangeNoLayer) {
   for (int64_t v = 0; v < 4000; ++v) destinations[v] = (v * 1597) % 4000;
   for (const bool replace : {false, true}) {
     for (const int32_t fanout : {-1, 0, 3, 40}) {
-      const WeightedPicks weighted(set->topology()[0], 0, fanout, replace);
-      const LayerDraws draws{.topology = &set->topology()[0],
-                             .fanout = fanout,
-                             .replace = replace,
-                             .layer_key = LayerKey(1, 0, 1, 0),
-                             .drawer = &weighted};
+      const LayerDraws draws =
+          MakeLayerDraws(set->topology()[0], {.fanout = fanout, .replace = replace, .weight = 0},
+                         LayerKey(1, 0, 1, 0))
+              .value();
       NeighborPicks alone;
       static_cast<void>(SampleNeighbors(draws, destinations, nullptr, &alone));
       ThreadPool pool("test", 4, 64);

@@ -22,8 +22,8 @@ TEST_F(ConcurrentTest, SamplesPullsAndStatisticsSideBySide) {
   const PullHandler pull(all_.get(), kSmallLimit);
   const TaskSetHandler task_set(all_.get(), kSmallLimit);
   const auto buffers = BufferPool::Create(8 << 20);
-  const LayerSampleRequest layer{.batch_seed = 3,
-                                 .groups = {{"paper:cites:paper", 5, All(NodeType("paper"))}}};
+  const LayerSampleRequest layer{
+      .batch_seed = 3, .groups = {{"paper:cites:paper", {.fanout = 5}, All(NodeType("paper"))}}};
   PullRequest rows;
   rows.tensor.type = "paper";
   rows.tensor.name = "feat";

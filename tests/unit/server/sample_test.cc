@@ -31,7 +31,7 @@ class SampleHandlerTest : public ServedTest {
   Answer Draw(const SampleHandler& handler, const LayerSamplePlan& plan) {
     std::vector<uint32_t> narrow(plan.edges);
     EXPECT_EQ(plan.shape().source_bytes(), narrow.size() * sizeof(uint32_t));
-    std::vector<int64_t> edge_ids(plan.edge_ids ? plan.edges : 0);
+    std::vector<int64_t> edge_ids(plan.draws.edge_ids ? plan.edges : 0);
     const Status status =
         handler.Draw(plan, {.sources = reinterpret_cast<std::byte*>(narrow.data()),
                             .edge_ids = reinterpret_cast<std::byte*>(edge_ids.data())});
@@ -78,14 +78,11 @@ class SampleHandlerTest : public ServedTest {
   Answer Expected(const LayerSampleRequest& request, const LayerSampleGroup& group) {
     const int relation = all_->schema().RelationIndex(group.relation).value();
     NeighborPicks picks;
-    const FusedOutcome outcome = SampleNeighbors(
-        {.topology = &all_->topology()[relation],
-         .fanout = group.fanout,
-         .replace = request.replace,
-         .layer_key = LayerKey(request.batch_seed, static_cast<int>(request.layer),
-                               static_cast<int>(all_->schema().relations.size()), relation)},
-        group.destinations, nullptr, &picks);
-    EXPECT_TRUE(outcome.done());
+    const auto draws = MakeLayerDraws(
+        all_->topology()[relation], {.fanout = group.rule.fanout, .replace = group.rule.replace},
+        LayerKey(request.batch_seed, static_cast<int>(request.layer),
+                 static_cast<int>(all_->schema().relations.size()), relation));
+    EXPECT_TRUE(SampleNeighbors(*draws, group.destinations, nullptr, &picks).done());
     Answer answer{{}, picks.sources};
     for (size_t i = 1; i < picks.offsets.size(); ++i) {
       answer.counts.push_back(static_cast<uint32_t>(picks.offsets[i] - picks.offsets[i - 1]));
@@ -103,13 +100,14 @@ TEST_F(SampleHandlerTest, DrawsWhatTheKernelDrawsOverTheWholeGraph) {
     for (int part = 0; part < 3; ++part) {
       const auto served = Open({part});
       const SampleHandler handler(served.get(), kLimit);
-      LayerSampleRequest request{.batch_seed = 11, .layer = 1, .replace = replace, .groups = {}};
+      LayerSampleRequest request{.batch_seed = 11, .layer = 1, .groups = {}};
       for (const int32_t fanout : {3, -1, 0, 1 << 20}) {
         if (replace && fanout > 3) continue;
-        request.groups.push_back({kCites, fanout, Owned(NodeType("paper"), part)});
-        request.groups.push_back({kWrites, fanout, Owned(NodeType("paper"), part)});
+        request.groups.push_back({kCites, {.fanout = fanout}, Owned(NodeType("paper"), part)});
+        request.groups.push_back({kWrites, {.fanout = fanout}, Owned(NodeType("paper"), part)});
       }
-      request.groups.push_back({kCites, 2, {}});
+      request.groups.push_back({kCites, {.fanout = 2}, {}});
+      for (LayerSampleGroup& group : request.groups) group.rule.replace = replace;
       const auto plans = handler.Plan(request);
       ASSERT_TRUE(plans.ok()) << plans.status();
       ASSERT_EQ(plans->size(), request.groups.size());
@@ -124,8 +122,8 @@ TEST_F(SampleHandlerTest, DrawsWhatTheKernelDrawsOverTheWholeGraph) {
 // alone.
 TEST_F(SampleHandlerTest, GroupsWithKeysOfTheirOwnAreDrawnByThem) {
   const SampleHandler handler(all_.get(), kLimit);
-  LayerSampleRequest request{.batch_seed = 11, .layer = 1, .replace = true, .groups = {}};
-  const LayerSampleGroup plain{kCites, 3, All(NodeType("paper"))};
+  LayerSampleRequest request{.batch_seed = 11, .layer = 1, .groups = {}};
+  const LayerSampleGroup plain{kCites, {.fanout = 3, .replace = true}, All(NodeType("paper"))};
   std::vector<LayerSampleRequest> alone;
   for (const uint64_t seed : {0, 11, 12}) {
     for (const uint32_t layer : {0, 2}) {
@@ -133,28 +131,27 @@ TEST_F(SampleHandlerTest, GroupsWithKeysOfTheirOwnAreDrawnByThem) {
         LayerSampleGroup group = plain;
         group.batch_seed = seed;
         group.layer = layer;
-        group.replace = replace;
+        group.rule.replace = replace;
         request.groups.push_back(group);
-        alone.push_back(
-            {.batch_seed = seed, .layer = layer, .replace = replace, .groups = {plain}});
+        alone.push_back({.batch_seed = seed, .layer = layer, .groups = {group}});
       }
     }
   }
   request.groups.push_back(plain);
-  alone.push_back({.batch_seed = 11, .layer = 1, .replace = true, .groups = {plain}});
+  alone.push_back({.batch_seed = 11, .layer = 1, .groups = {plain}});
   const auto plans = handler.Plan(request);
   ASSERT_TRUE(plans.ok()) << plans.status();
   ASSERT_EQ(plans->size(), request.groups.size());
   for (size_t g = 0; g < plans->size(); ++g) {
-    EXPECT_EQ(Draw(handler, (*plans)[g]), Expected(alone[g], plain)) << g;
+    EXPECT_EQ(Draw(handler, (*plans)[g]), Expected(alone[g], alone[g].groups[0])) << g;
   }
 }
 
 TEST_F(SampleHandlerTest, AnswersCutAtTheLimitAddUpToTheWhole) {
-  LayerSampleRequest request{.batch_seed = 5, .layer = 0, .replace = true, .groups = {}};
-  request.groups.push_back({kCites, 40, All(NodeType("paper"))});
-  request.groups.push_back({kWrites, 7, All(NodeType("paper"))});
-  request.groups.push_back({kCites, -1, All(NodeType("paper"))});
+  LayerSampleRequest request{.batch_seed = 5, .layer = 0, .groups = {}};
+  request.groups.push_back({kCites, {.fanout = 40, .replace = true}, All(NodeType("paper"))});
+  request.groups.push_back({kWrites, {.fanout = 7, .replace = true}, All(NodeType("paper"))});
+  request.groups.push_back({kCites, {.fanout = -1, .replace = true}, All(NodeType("paper"))});
   LayerSampleRequest with_edge_ids = request;
   for (LayerSampleGroup& group : with_edge_ids.groups) group.edge_ids = true;
   int whole = 0;
@@ -177,10 +174,10 @@ TEST_F(SampleHandlerTest, AnswersCutAtTheLimitAddUpToTheWhole) {
 
 // A node has up to 100 edges and a message room for few: of 300 bytes, less than 75.
 TEST_F(SampleHandlerTest, EdgesBeyondTheLimitAddUpToTheWholeInPieces) {
-  LayerSampleRequest request{.batch_seed = 5, .replace = true, .edge_pieces = true, .groups = {}};
-  request.groups.push_back({kCites, 1000, All(NodeType("paper"))});
-  request.groups.push_back({kWrites, 3, All(NodeType("paper"))});
-  request.groups.push_back({kCites, -1, All(NodeType("paper"))});
+  LayerSampleRequest request{.batch_seed = 5, .edge_pieces = true, .groups = {}};
+  request.groups.push_back({kCites, {.fanout = 1000, .replace = true}, All(NodeType("paper"))});
+  request.groups.push_back({kWrites, {.fanout = 3, .replace = true}, All(NodeType("paper"))});
+  request.groups.push_back({kCites, {.fanout = -1, .replace = true}, All(NodeType("paper"))});
   LayerSampleRequest with_edge_ids = request;
   for (LayerSampleGroup& group : with_edge_ids.groups) group.edge_ids = true;
   int whole = 0;
@@ -195,10 +192,10 @@ TEST_F(SampleHandlerTest, EdgesBeyondTheLimitAddUpToTheWholeInPieces) {
 
 TEST_F(SampleHandlerTest, APieceIsAsLargeAsAskedForAndStaysWithinTheLimit) {
   const int64_t node = GlobalNodeIds(spec_, "paper")[0];
-  LayerSampleGroup group{kCites, 1000, {node, node}};
+  LayerSampleGroup group{kCites, {.fanout = 1000, .replace = true}, {node, node}};
   group.first_edge = 10;
   group.max_edges = 7;
-  LayerSampleRequest request{.replace = true, .edge_pieces = true, .groups = {group, group}};
+  LayerSampleRequest request{.edge_pieces = true, .groups = {group, group}};
   auto plans = SampleHandler(all_.get(), 1 << 20).Plan(request);
   ASSERT_TRUE(plans.ok()) << plans.status();
   ASSERT_EQ(plans->size(), 1U) << "the answer ends with a piece";
@@ -216,12 +213,12 @@ TEST_F(SampleHandlerTest, APieceIsAsLargeAsAskedForAndStaysWithinTheLimit) {
 
 TEST_F(SampleHandlerTest, APieceThatCannotBeIsRefused) {
   const int64_t node = GlobalNodeIds(spec_, "paper")[0];
-  LayerSampleGroup group{kCites, 20, {node}};
+  LayerSampleGroup group{kCites, {.fanout = 20, .replace = true}, {node}};
   group.first_edge = 20;
-  Status status = Refused({.replace = true, .edge_pieces = true, .groups = {group}});
+  Status status = Refused({.edge_pieces = true, .groups = {group}});
   EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
   EXPECT_THAT(Message(status), HasSubstr("edges from 20 on of the 20 drawn"));
-  status = Refused({.replace = true, .groups = {group}});
+  status = Refused({.groups = {group}});
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(Message(status), HasSubstr("takes no pieces"));
   group.destinations.clear();
@@ -237,9 +234,9 @@ TEST_F(SampleHandlerTest, EdgeIdsAreThoseOfTheEdgesDrawn) {
     LayerSampleRequest request{.batch_seed = 3, .groups = {}};
     for (const int32_t fanout : {-1, 0, 2, 60}) {
       for (const char* relation : {kCites, kWrites}) {
-        request.groups.push_back({relation, fanout, Owned(NodeType("paper"), part)});
+        request.groups.push_back({relation, {.fanout = fanout}, Owned(NodeType("paper"), part)});
         request.groups.back().edge_ids = true;
-        request.groups.back().replace = fanout == 2;
+        request.groups.back().rule.replace = fanout == 2;
       }
     }
     const auto plans = handler.Plan(request);
@@ -248,7 +245,7 @@ TEST_F(SampleHandlerTest, EdgeIdsAreThoseOfTheEdgesDrawn) {
       const LayerSamplePlan& plan = (*plans)[g];
       LayerSampleGroup plain = request.groups[g];
       plain.edge_ids = false;
-      const LayerSampleRequest alone{.batch_seed = 3, .replace = *plain.replace, .groups = {plain}};
+      const LayerSampleRequest alone{.batch_seed = 3, .groups = {plain}};
       const Answer answer = Draw(handler, plan);
       EXPECT_EQ((Answer{answer.counts, answer.sources}), Expected(alone, plain));
       ASSERT_EQ(answer.edge_ids.size(), answer.sources.size());
@@ -268,12 +265,12 @@ TEST_F(SampleHandlerTest, EdgeIdsAreThoseOfTheEdgesDrawn) {
 }
 
 TEST_F(SampleHandlerTest, WeightsOfUniformDrawsAreInvalid) {
-  LayerSampleGroup group{kCites, 5, {}};
+  LayerSampleGroup group{kCites, {.fanout = 5}, {}};
   group.weights = true;
   const Status status = Refused({.groups = {group}});
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(Message(status), HasSubstr("draws are uniform"));
-  group.fanout = 0;
+  group.rule.fanout = 0;
   EXPECT_TRUE(Refused({.groups = {group}}).ok());
 }
 
@@ -281,9 +278,9 @@ TEST_F(SampleHandlerTest, PlannedBytesStayWithinTheLimit) {
   for (int64_t limit = 200; limit < 1200; limit += 37) {
     for (const bool edge_ids : {false, true}) {
       const SampleHandler handler(all_.get(), limit);
-      LayerSampleRequest request{
-          .batch_seed = 1,
-          .groups = {{kCites, 5, All(NodeType("paper"))}, {kWrites, 5, All(NodeType("paper"))}}};
+      LayerSampleRequest request{.batch_seed = 1,
+                                 .groups = {{kCites, {.fanout = 5}, All(NodeType("paper"))},
+                                            {kWrites, {.fanout = 5}, All(NodeType("paper"))}}};
       for (LayerSampleGroup& group : request.groups) group.edge_ids = edge_ids;
       const auto plans = handler.Plan(request);
       ASSERT_TRUE(plans.ok());
@@ -299,10 +296,10 @@ TEST_F(SampleHandlerTest, PlannedBytesStayWithinTheLimit) {
 }
 
 TEST_F(SampleHandlerTest, DestinationTooLargeAloneIsRefusedWithAdvice) {
-  const Status status = Refused({.batch_seed = 1,
-                                 .replace = true,
-                                 .groups = {{kCites, 1000, {GlobalNodeIds(spec_, "paper")[0]}}}},
-                                300);
+  const Status status = Refused(
+      {.batch_seed = 1,
+       .groups = {{kCites, {.fanout = 1000, .replace = true}, {GlobalNodeIds(spec_, "paper")[0]}}}},
+      300);
   EXPECT_TRUE(absl::IsResourceExhausted(status));
   EXPECT_THAT(Message(status), HasSubstr("draws 1000 edges"));
   EXPECT_THAT(Message(status), HasSubstr("lower the fanout 1000"));
@@ -310,7 +307,7 @@ TEST_F(SampleHandlerTest, DestinationTooLargeAloneIsRefusedWithAdvice) {
 
 TEST_F(SampleHandlerTest, ManyEmptyGroupsAreCutAtTheLimitToo) {
   LayerSampleRequest request{.batch_seed = 1, .groups = {}};
-  for (int i = 0; i < 100; ++i) request.groups.push_back({kCites, 5, {}});
+  for (int i = 0; i < 100; ++i) request.groups.push_back({kCites, {.fanout = 5}, {}});
   const auto plans = SampleHandler(all_.get(), 300).Plan(request);
   ASSERT_TRUE(plans.ok());
   EXPECT_GT(plans->size(), 0U);
@@ -319,7 +316,7 @@ TEST_F(SampleHandlerTest, ManyEmptyGroupsAreCutAtTheLimitToo) {
 
 TEST_F(SampleHandlerTest, DrawsThatDisagreeWithTheCountsAreDataLoss) {
   const SampleHandler handler(all_.get(), kLimit);
-  const LayerSampleRequest request{.groups = {{kCites, -1, All(NodeType("paper"))}}};
+  const LayerSampleRequest request{.groups = {{kCites, {.fanout = -1}, All(NodeType("paper"))}}};
   const auto plans = handler.Plan(request);
   ASSERT_TRUE(plans.ok()) << plans.status();
   LayerSamplePlan plan = plans->front();
@@ -334,14 +331,14 @@ TEST_F(SampleHandlerTest, DrawsThatDisagreeWithTheCountsAreDataLoss) {
 }
 
 TEST_F(SampleHandlerTest, UnknownRelationIsNotFound) {
-  const Status status = Refused({.groups = {{"paper:likes:paper", 5, {0}}}});
+  const Status status = Refused({.groups = {{"paper:likes:paper", {.fanout = 5}, {0}}}});
   EXPECT_TRUE(absl::IsNotFound(status));
   EXPECT_THAT(Message(status), HasSubstr("paper:likes:paper"));
 }
 
 TEST_F(SampleHandlerTest, FanoutBeyondItsBoundsIsOutOfRange) {
   for (const int32_t fanout : {-2, (1 << 20) + 1}) {
-    const Status status = Refused({.groups = {{kCites, fanout, {0}}}});
+    const Status status = Refused({.groups = {{kCites, {.fanout = fanout}, {0}}}});
     EXPECT_TRUE(absl::IsOutOfRange(status)) << fanout;
     EXPECT_THAT(Message(status), HasSubstr(std::to_string(fanout)));
   }
@@ -351,9 +348,10 @@ TEST_F(SampleHandlerTest, ForeignDestinationOfALaterGroupIsOutOfRange) {
   const auto served = Open({0});
   const int64_t foreign = all_->book().NodeRange(NodeType("paper"), 2).begin;
   const SampleHandler handler(served.get(), 200);  // the first group alone would be cut
-  const Status status =
-      handler.Plan({.groups = {{kCites, -1, Owned(NodeType("paper"), 0)}, {kCites, 1, {foreign}}}})
-          .status();
+  const Status status = handler
+                            .Plan({.groups = {{kCites, {.fanout = -1}, Owned(NodeType("paper"), 0)},
+                                              {kCites, {.fanout = 1}, {foreign}}}})
+                            .status();
   EXPECT_TRUE(absl::IsOutOfRange(status));
   EXPECT_THAT(Message(status), HasSubstr("owned by part 2"));
   EXPECT_THAT(Message(status), HasSubstr("serves part 0"));
@@ -364,9 +362,15 @@ TEST_F(SampleHandlerTest, TooManyGroupsAndLayersAreInvalid) {
   request.groups.resize(SampleHandler::kMaxGroups + 1);
   EXPECT_TRUE(absl::IsInvalidArgument(Refused(request)));
   EXPECT_TRUE(absl::IsInvalidArgument(Refused({.layer = 1U << 31, .groups = {}})));
-  LayerSampleGroup group{kCites, 1, {}};
+  LayerSampleGroup group{kCites, {.fanout = 1}, {}};
   group.layer = 1U << 31;
   EXPECT_TRUE(absl::IsInvalidArgument(Refused({.groups = {group}})));
+}
+
+TEST_F(SampleHandlerTest, AKindOfRuleThatIsNotKnownIsInvalidAndNamed) {
+  const Status status = Refused({.groups = {{kCites, {.kind = kDrawKinds, .fanout = 1}, {}}}});
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(Message(status), testing::AllOf(HasSubstr(kCites), HasSubstr("older version")));
 }
 
 TEST_F(SampleHandlerTest, ServerOfFeaturesRefusesAndSaysWhatToDo) {

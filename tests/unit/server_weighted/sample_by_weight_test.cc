@@ -37,11 +37,8 @@ class SampleByWeightTest : public testing::Test {
     for (int64_t id = owned.begin; id < owned.end; ++id) owned_.push_back(id);
   }
 
-  [[nodiscard]] StatusOr<std::vector<LayerSamplePlan>> Plan(const std::string& weight,
-                                                            const LayerSampleGroup& group,
-                                                            bool replace = false) {
-    request_ = {
-        .batch_seed = 5, .layer = 1, .replace = replace, .weight = weight, .groups = {group}};
+  [[nodiscard]] StatusOr<std::vector<LayerSamplePlan>> Plan(const LayerSampleGroup& group) {
+    request_ = {.batch_seed = 5, .layer = 1, .groups = {group}};
     return SampleHandler(graph_.get(), 4 << 20).Plan(request_);
   }
 
@@ -58,8 +55,9 @@ TEST_F(SampleByWeightTest, AnswersWithTheKernelsWeightedDraws) {
   const auto relations = static_cast<int>(graph_->schema().relations.size());
   for (const bool replace : {false, true}) {
     for (const int32_t fanout : {-1, 2, 30}) {
-      const LayerSampleGroup group{.relation = kCites, .fanout = fanout, .destinations = owned_};
-      const auto plans = Plan("weight", group, replace);
+      const auto plans = Plan({.relation = kCites,
+                               .rule = {.fanout = fanout, .replace = replace, .weight = "weight"},
+                               .destinations = owned_});
       ASSERT_TRUE(plans.ok()) << plans.status();
       const LayerSamplePlan& plan = plans->front();
       std::vector<uint32_t> sources(plan.edges);
@@ -67,14 +65,12 @@ TEST_F(SampleByWeightTest, AnswersWithTheKernelsWeightedDraws) {
           SampleHandler(graph_.get(), 4 << 20)
               .Draw(plan, {.sources = reinterpret_cast<std::byte*>(sources.data())});
       EXPECT_TRUE(drawn.ok()) << drawn;
-      const WeightedPicks weighted(topology, feature, fanout, replace);
+      const LayerDraws draws =
+          MakeLayerDraws(topology, {.fanout = fanout, .replace = replace, .weight = feature},
+                         LayerKey(5, 1, relations, relation_))
+              .value();
       NeighborPicks expected;
-      static_cast<void>(SampleNeighbors({.topology = &topology,
-                                         .fanout = fanout,
-                                         .replace = replace,
-                                         .layer_key = LayerKey(5, 1, relations, relation_),
-                                         .drawer = &weighted},
-                                        owned_, nullptr, &expected));
+      static_cast<void>(SampleNeighbors(draws, owned_, nullptr, &expected));
       EXPECT_EQ(std::vector<int64_t>(sources.begin(), sources.end()), expected.sources);
       for (size_t i = 0; i < owned_.size(); ++i) {
         EXPECT_EQ(plan.counts[i], expected.offsets[i + 1] - expected.offsets[i]);
@@ -86,31 +82,12 @@ TEST_F(SampleByWeightTest, AnswersWithTheKernelsWeightedDraws) {
 TEST_F(SampleByWeightTest, RelationWithoutTablesIsNotFoundNamingItAndTheRemedy) {
   for (const auto& [weight, relation] :
        {std::pair<std::string, const char*>{"weight", kWrites}, {"nowhere", kCites}}) {
-    const auto plans = Plan(weight, {.relation = relation, .fanout = 3, .destinations = {}});
+    const auto plans =
+        Plan({.relation = relation, .rule = {.fanout = 3, .weight = weight}, .destinations = {}});
     EXPECT_EQ(plans.status().code(), absl::StatusCode::kNotFound) << plans.status();
     EXPECT_THAT(Message(plans.status()),
                 testing::AllOf(HasSubstr(relation), HasSubstr("--sampling-weights " + weight)));
   }
-}
-
-TEST_F(SampleByWeightTest, AGroupsOwnWeightReplacesTheRequests) {
-  const LayerSampleGroup plain{.relation = kCites, .fanout = 2, .destinations = owned_};
-  const auto sources = [this](const std::string& weight, const LayerSampleGroup& group) {
-    const auto plans = Plan(weight, group);
-    EXPECT_TRUE(plans.ok()) << plans.status();
-    std::vector<uint32_t> drawn(plans->front().edges);
-    const Status status =
-        SampleHandler(graph_.get(), 4 << 20)
-            .Draw(plans->front(), {.sources = reinterpret_cast<std::byte*>(drawn.data())});
-    EXPECT_TRUE(status.ok()) << status;
-    return drawn;
-  };
-  LayerSampleGroup own = plain;
-  own.weight = "weight";
-  EXPECT_EQ(sources("", own), sources("weight", plain));
-  own.weight = "";
-  EXPECT_EQ(sources("weight", own), sources("", plain));
-  EXPECT_NE(sources("weight", plain), sources("", plain));
 }
 
 TEST_F(SampleByWeightTest, WeightsAreTheFeaturesOfTheEdgesDrawn) {
@@ -121,9 +98,11 @@ TEST_F(SampleByWeightTest, WeightsAreTheFeaturesOfTheEdgesDrawn) {
   const std::span<const std::byte> values =
       graph_->parts()[0]->EdgeFeature(relation_, static_cast<int>(named - features.begin())).data();
   for (const int32_t fanout : {-1, 2, 30}) {
-    LayerSampleGroup group{.relation = kCites, .fanout = fanout, .destinations = owned_};
-    group.edge_ids = group.weights = true;
-    const auto plans = Plan("weight", group);
+    const auto plans = Plan({.relation = kCites,
+                             .rule = {.fanout = fanout, .weight = "weight"},
+                             .destinations = owned_,
+                             .edge_ids = true,
+                             .weights = true});
     ASSERT_TRUE(plans.ok()) << plans.status();
     const LayerSamplePlan& plan = plans->front();
     std::vector<uint32_t> sources(plan.edges);
@@ -144,7 +123,8 @@ TEST_F(SampleByWeightTest, WeightsAreTheFeaturesOfTheEdgesDrawn) {
 }
 
 TEST_F(SampleByWeightTest, GroupOfFanoutZeroNeedsNoTables) {
-  const auto plans = Plan("weight", {.relation = kWrites, .fanout = 0, .destinations = owned_});
+  const auto plans = Plan(
+      {.relation = kWrites, .rule = {.fanout = 0, .weight = "weight"}, .destinations = owned_});
   ASSERT_TRUE(plans.ok()) << plans.status();
   EXPECT_EQ(plans->front().edges, 0);
 }

@@ -20,15 +20,17 @@ class LayerPlanTest : public testing::Test {
   SamplingSpec Spec(const std::vector<std::vector<int32_t>>& fanouts) const {
     SamplingSpec spec = SamplingSpec::Uniform(schema_, std::vector<int32_t>(fanouts.size(), 1));
     for (size_t l = 0; l < fanouts.size(); ++l) {
-      for (size_t r = 0; r < fanouts[l].size(); ++r) spec.layers[l][r].fanout = fanouts[l][r];
+      for (size_t r = 0; r < fanouts[l].size(); ++r) {
+        spec.layers[l][r].rule = {.fanout = fanouts[l][r], .replace = true, .weight = 0};
+      }
     }
-    spec.weight = "weight";
-    spec.replace = true;
     return spec;
   }
   static std::vector<int32_t> FanoutsOf(const ExactLayer& layer) {
     std::vector<int32_t> fanouts;
-    for (const RelationFanout& one : layer.sampling.layers.at(0)) fanouts.push_back(one.fanout);
+    for (const RelationRule& one : layer.sampling.layers.at(0)) {
+      fanouts.push_back(one.rule.fanout);
+    }
     return fanouts;
   }
 

@@ -32,12 +32,14 @@ std::vector<std::vector<int32_t>> Chosen(std::string_view text, const Schema& sc
   EXPECT_TRUE(fanouts.ok()) << fanouts.status();
   const auto spec = ChooseFanouts("--fanouts", *fanouts, schema, true);
   EXPECT_TRUE(spec.ok()) << spec.status();
-  EXPECT_TRUE(spec->replace);
   EXPECT_TRUE(ValidateRequest(schema, {.spec = &*spec}).ok());
   std::vector<std::vector<int32_t>> found;
   for (const auto& layer : spec->layers) {
     found.emplace_back();
-    for (const RelationFanout& relation : layer) found.back().push_back(relation.fanout);
+    for (const RelationRule& relation : layer) {
+      EXPECT_TRUE(relation.rule.replace);
+      found.back().push_back(relation.rule.fanout);
+    }
   }
   return found;
 }

@@ -1,0 +1,51 @@
+#include "common/sampling/rule.h"
+
+#include <string>
+
+namespace halograph {
+namespace {
+
+// "'a', 'b'", or "none".
+std::string DrawableBy(const Relation& relation) {
+  std::string names;
+  for (const TensorSpec& feature : relation.features) {
+    if (feature.sampling) names += (names.empty() ? "'" : ", '") + feature.name + "'";
+  }
+  return names.empty() ? "none" : names;
+}
+
+}  // namespace
+
+Status ValidateFanout(int32_t fanout) {
+  if (fanout >= kFullNeighborhood && fanout <= kMaxFanout) return OkStatus();
+  return OutOfRange("fanout {} is outside [-1, {}]; -1 takes every in-edge", fanout, kMaxFanout);
+}
+
+StatusOr<int> FindSamplingWeight(const Schema& schema, int relation, std::string_view weight) {
+  const Relation& of = schema.relations[static_cast<size_t>(relation)];
+  bool is_feature = false;
+  for (size_t f = 0; f < of.features.size(); ++f) {
+    if (of.features[f].name != weight) continue;
+    if (of.features[f].sampling) return static_cast<int>(f);
+    is_feature = true;
+  }
+  return NotFound(
+      "relation '{}' cannot be sampled by '{}': {}, and it has tables by {}; partition with "
+      "--sampling-weights {}, use one that is there, or fanout 0",
+      of.triple(), weight, is_feature ? "the feature has no tables" : "it has no such feature",
+      DrawableBy(of), weight);
+}
+
+Status ValidateRule(const Schema& schema, int relation, const DrawRule& rule) {
+  HG_RETURN_IF_ERROR(ValidateFanout(rule.fanout));
+  if (rule.weight < 0 || rule.nothing()) return OkStatus();
+  const Relation& of = schema.relations[static_cast<size_t>(relation)];
+  if (rule.weight >= std::ssize(of.features)) {
+    return NotFound("relation '{}' cannot be sampled by edge feature {}; it has {}", of.triple(),
+                    rule.weight, of.features.size());
+  }
+  return FindSamplingWeight(schema, relation, of.features[static_cast<size_t>(rule.weight)].name)
+      .status();
+}
+
+}  // namespace halograph
