@@ -35,8 +35,8 @@ std::vector<ExactLayer> PlanLayers(const Schema& schema, const SamplingSpec& eva
     layer.sampling.layers = {{}};
     if (at > 0 || blocks_at_last) layer.sampling.layers.front() = evaluation.layers[at];
     for (auto& [relation, rule] : layer.sampling.layers.front()) {
-      if (!rule.nothing()) rule.fanout = kFullNeighborhood;
-      if (!weights) rule.weight = -1;
+      rule = {.fanout = rule.nothing() ? 0 : kFullNeighborhood,
+              .weight = weights ? rule.weight : -1};
     }
     WantSources(schema, layer, &types);
   }

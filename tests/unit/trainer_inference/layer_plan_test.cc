@@ -43,11 +43,10 @@ TEST_F(LayerPlanTest, LayersGoFromTheInputsOnAndDrawAllThatEvaluationDrawsSomeOf
   ASSERT_EQ(layers.size(), 2U);
   EXPECT_THAT(FanoutsOf(layers[0]), ElementsAre(kAll, kAll, 0, 0));
   EXPECT_THAT(FanoutsOf(layers[1]), ElementsAre(kAll, 0, kAll, kAll));
-  EXPECT_EQ(layers[0].sampling.weight, "");
-  EXPECT_FALSE(layers[0].sampling.replace);
-  EXPECT_EQ(
-      PlanLayers(schema_, Spec({{1, 1, 1, 1}}), std::vector{1}, true, true)[0].sampling.weight,
-      "weight");
+  const RelationRule& uniform = layers[0].sampling.layers.at(0).at(0);
+  EXPECT_EQ(uniform, Neighbors(0, kAll));
+  const auto weighted = PlanLayers(schema_, Spec({{1, 1, 1, 1}}), std::vector{1}, true, true);
+  EXPECT_EQ(weighted[0].sampling.layers.at(0).at(0).rule.weight, 0);
 }
 
 TEST_F(LayerPlanTest, RowsAreMadeOfTheTypesThatTheNextLayerReads) {

@@ -287,7 +287,7 @@ TEST_F(BatchMakerTest, ATypeThatNoNodeWasReachedOfHasAMatrixWithoutRows) {
   Open(RandomTypedGraph({.nodes = 60, .feature_dim = 3}));
   const Schema& schema = stores_.graph->info().schema;
   BatchRecipe recipe;
-  recipe.sampling.layers = {{{*schema.RelationIndex("paper:cites:paper"), 2}}};
+  recipe.sampling.layers = {{Neighbors(*schema.RelationIndex("paper:cites:paper"), 2)}};
   recipe.inputs = {InputOf(schema, *schema.NodeTypeIndex("author"), "emb")};
   const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
   const std::vector<int64_t> seeds = {4};
