@@ -26,6 +26,12 @@ HALOGRAPH_SAME(sample_group, SampleGroup, EdgeIds);
 HALOGRAPH_SAME(sample_group, SampleGroup, Weights);
 HALOGRAPH_SAME(sample_group, SampleGroup, FirstEdge);
 HALOGRAPH_SAME(sample_group, SampleGroup, MaxEdges);
+HALOGRAPH_SAME(sample_group, SampleGroup, Rule);
+
+HALOGRAPH_SAME(sample_rule, SampleRule, Kind);
+HALOGRAPH_SAME(sample_rule, SampleRule, Fanout);
+HALOGRAPH_SAME(sample_rule, SampleRule, Replace);
+HALOGRAPH_SAME(sample_rule, SampleRule, Weight);
 
 HALOGRAPH_SAME(sample_reply, SampleReply, Groups);
 HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Counts);
