@@ -10,8 +10,9 @@ namespace halograph {
 namespace {
 
 // Bytes of a SampleGroup or SampleGroupReply beside its arrays, and of a message's own fields.
-constexpr int64_t kGroupOverhead = 48;  // its rule's numbers among them
-constexpr int64_t kGroupKeyBytes = 20;  // batch seed, layer and replace of a group's own
+constexpr int64_t kGroupOverhead = 56;  // its rule's numbers, in both forms, among them
+constexpr int64_t kGroupKeyBytes =
+    20;  // batch seed, layer and, in the older form, replace of a group's own
 constexpr int64_t kRequestBytesPerId = 8;
 constexpr int64_t kCountBytes = 4;  // varint of a count up to 2^20, rounded up
 

@@ -44,9 +44,9 @@ struct SampleLayerSpec {
 
 // Packs pieces, in order, into requests of which neither request nor expected reply exceeds
 // `planned_bytes`; a piece may be cut, a destination never is. Without `group_keys`, which
-// older servers do not know, a request holds groups of one minibatch and layer only. The reply is
-// only estimated (by fanout, bounded by a few times the relation's mean degree): servers cut what
-// is longer.
+// older servers do not know, a request holds groups of one minibatch and layer, and one replace and
+// weight, only. The reply is only estimated (by fanout, bounded by a few times the relation's mean
+// degree): servers cut what is longer.
 [[nodiscard]] std::vector<std::vector<SamplePiece>> PlanSampleRequests(
     const SampleLayerSpec& spec, std::vector<SamplePiece> pieces, int64_t planned_bytes,
     bool group_keys = true);

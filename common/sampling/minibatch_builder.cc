@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <optional>
 #include <utility>
 
 #include "common/sampling/excluded_edges.h"
 #include "common/sampling/layer_answers.h"
 #include "common/sampling/one_layer.h"
-#include "common/sampling/weighted_picks.h"
 
 namespace halograph {
 namespace {

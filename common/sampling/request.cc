@@ -45,8 +45,7 @@ Status ValidateLayer(const Schema& schema, size_t layer, const std::vector<Relat
     }
     before = relation;
     if (const Status valid = ValidateRule(schema, relation, rule); !valid.ok()) {
-      return Annotate(valid, fmt::format("layer {}, relation '{}'", layer,
-                                         schema.relations[relation].triple()));
+      return Annotate(valid, fmt::format("layer {}", layer));
     }
     if (weights && rule.weight < 0 && !rule.nothing()) {
       return InvalidArgument(

@@ -37,13 +37,23 @@ StatusOr<int> FindSamplingWeight(const Schema& schema, int relation, std::string
 }
 
 Status ValidateRule(const Schema& schema, int relation, const DrawRule& rule) {
-  HG_RETURN_IF_ERROR(ValidateFanout(rule.fanout));
-  if (rule.weight < 0 || rule.nothing()) return OkStatus();
   const Relation& of = schema.relations[static_cast<size_t>(relation)];
+  const auto kind = static_cast<uint32_t>(rule.kind);
+  if (kind >= kDrawKinds) {
+    return InvalidArgument(
+        "relation '{}': a rule of kind {}, of which this build knows those below {}: it is of an "
+        "older version",
+        of.triple(), kind, kDrawKinds);
+  }
+  if (const Status fanout = ValidateFanout(rule.fanout); !fanout.ok()) {
+    return Annotate(fanout, fmt::format("relation '{}'", of.triple()));
+  }
+  if (rule.weight < 0) return OkStatus();
   if (rule.weight >= std::ssize(of.features)) {
     return NotFound("relation '{}' cannot be sampled by edge feature {}; it has {}", of.triple(),
                     rule.weight, of.features.size());
   }
+  if (rule.nothing()) return OkStatus();
   return FindSamplingWeight(schema, relation, of.features[static_cast<size_t>(rule.weight)].name)
       .status();
 }

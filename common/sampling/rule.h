@@ -37,9 +37,11 @@ struct DrawRule {
 [[nodiscard]] StatusOr<int> FindSamplingWeight(const Schema& schema, int relation,
                                                std::string_view weight);
 
-// What is wrong with the rule of a relation of the schema is named, with what is allowed.
-//   OutOfRange  the fanout
-//   NotFound    a weight that the relation cannot be drawn by (FindSamplingWeight)
+// What is wrong with the rule of a relation of the schema is named, with the relation and what is
+// allowed.
+//   InvalidArgument  a kind that this build does not know
+//   OutOfRange       the fanout
+//   NotFound         a weight that the relation cannot be drawn by (FindSamplingWeight)
 [[nodiscard]] Status ValidateRule(const Schema& schema, int relation, const DrawRule& rule);
 
 }  // namespace halograph

@@ -144,36 +144,34 @@ std::byte* PutRule(const SampleRuleView& rule, std::byte* out) {
   return out;
 }
 
-// The older form: what a group has other than the request's first says so itself.
+// The older form, which stands beside rules: a server that came back in an older version reads it.
+// What a group has other than the request's first says so itself.
 class OlderRules {
  public:
   explicit OlderRules(const SampleRequestView& request) {
     if (!request.groups.empty()) first_ = request.groups.front().rule;
   }
 
-  [[nodiscard]] size_t BytesOfRequest() const {
-    return TextBytes(sample_request::kWeight, first_.weight) + (first_.replace ? 2 : 0);
+  [[nodiscard]] bool replace_of_request() const { return first_.replace; }
+  [[nodiscard]] std::string_view weight_of_request() const { return first_.weight; }
+
+  // An older server refuses what it cannot draw.
+  [[nodiscard]] static int32_t Fanout(const SampleRuleView& rule) {
+    constexpr int32_t kRefused = -2;
+    return rule.kind == 0 ? rule.fanout : kRefused;
   }
-  // Stand around the groups, where fields of their numbers do.
-  [[nodiscard]] std::byte* PutReplaceOfRequest(std::byte* out) const {
-    return first_.replace ? PutUnsigned(sample_request::kReplace, 1, out) : out;
+  [[nodiscard]] bool HasReplace(const SampleRuleView& rule) const {
+    return rule.replace != first_.replace;
   }
-  [[nodiscard]] std::byte* PutWeightOfRequest(std::byte* out) const {
-    return first_.weight.empty() ? out : PutText(sample_request::kWeight, first_.weight, out);
+  [[nodiscard]] bool HasWeight(const SampleRuleView& rule) const {
+    return rule.weight != first_.weight;
   }
 
+  // Of a group's fields.
   [[nodiscard]] size_t Bytes(const SampleRuleView& rule) const {
-    size_t bytes = rule.fanout == 0 ? 0 : 1 + VarintBytes(ZigZag(rule.fanout));
-    if (rule.replace != first_.replace) bytes += 2;
-    if (rule.weight != first_.weight)
-      bytes += FieldBytes(sample_group::kWeight, rule.weight.size());
-    return bytes;
-  }
-  [[nodiscard]] std::byte* Put(const SampleRuleView& rule, std::byte* out) const {
-    namespace f = sample_group;
-    if (rule.fanout != 0) out = PutUnsigned(f::kFanout, ZigZag(rule.fanout), out);
-    if (rule.replace != first_.replace) out = PutUnsigned(f::kReplace, rule.replace ? 1 : 0, out);
-    return rule.weight == first_.weight ? out : PutText(f::kWeight, rule.weight, out);
+    const int32_t fanout = Fanout(rule);
+    return (fanout == 0 ? 0 : 1 + VarintBytes(ZigZag(fanout))) + (HasReplace(rule) ? 2 : 0) +
+           (HasWeight(rule) ? FieldBytes(sample_group::kWeight, rule.weight.size()) : 0);
   }
 
  private:
@@ -192,26 +190,31 @@ size_t BytesBesideRule(const SampleGroupView& group) {
   return bytes + (group.edge_ids ? 2 : 0) + (group.weights ? 2 : 0);
 }
 
-// Of the message alone. `older`: null, or of its request.
-size_t BodyBytes(const SampleGroupView& group, const OlderRules* older) {
-  return BytesBesideRule(group) + (older != nullptr
-                                       ? older->Bytes(group.rule)
-                                       : FieldBytes(sample_group::kRule, RuleBytes(group.rule)));
+// Of the message alone.
+size_t BodyBytes(const SampleGroupView& group, const OlderRules& older, bool rules) {
+  return BytesBesideRule(group) + older.Bytes(group.rule) +
+         (rules ? FieldBytes(sample_group::kRule, RuleBytes(group.rule)) : 0);
 }
 
-std::byte* PutGroup(const SampleGroupView& group, const OlderRules* older, std::byte* out) {
+std::byte* PutGroup(const SampleGroupView& group, const OlderRules& older, bool rules,
+                    std::byte* out) {
   namespace f = sample_group;
-  out = PutLength(sample_request::kGroups, BodyBytes(group, older), out);
+  const SampleRuleView& rule = group.rule;
+  out = PutLength(sample_request::kGroups, BodyBytes(group, older, rules), out);
   if (!group.relation.empty()) out = PutText(f::kRelation, group.relation, out);
-  if (older != nullptr) out = older->Put(group.rule, out);
+  if (const int32_t fanout = OlderRules::Fanout(rule); fanout != 0) {
+    out = PutUnsigned(f::kFanout, ZigZag(fanout), out);
+  }
   out = PutIds(f::kDestinations, group.destinations, out);
   if (group.batch_seed.has_value()) out = PutKey(f::kBatchSeed, *group.batch_seed, out);
   if (group.layer.has_value()) out = PutUnsigned(f::kLayer, *group.layer, out);
+  if (older.HasReplace(rule)) out = PutUnsigned(f::kReplace, rule.replace ? 1 : 0, out);
+  if (older.HasWeight(rule)) out = PutText(f::kWeight, rule.weight, out);
   if (group.edge_ids) out = PutUnsigned(f::kEdgeIds, 1, out);
   if (group.weights) out = PutUnsigned(f::kWeights, 1, out);
   if (group.first_edge > 0) out = PutUnsigned(f::kFirstEdge, group.first_edge, out);
   if (group.max_edges > 0) out = PutUnsigned(f::kMaxEdges, group.max_edges, out);
-  return older == nullptr ? PutRule(group.rule, out) : out;
+  return rules ? PutRule(rule, out) : out;
 }
 
 }  // namespace
@@ -266,28 +269,25 @@ StatusOr<SampleRequest> ReadSampleRequest(Pieces pieces, size_t max_groups) {
 
 std::string WriteSampleRequest(const SampleRequestView& request) {
   namespace f = sample_request;
-  const OlderRules of_request(request);
-  const OlderRules* const older = request.rules ? nullptr : &of_request;
-  size_t bytes = 1 + sizeof(uint64_t) + 1 + kLongestVarint + 2;  // at most, so far
-  if (older != nullptr) bytes += older->BytesOfRequest();
+  const OlderRules older(request);
+  size_t bytes = 1 + sizeof(uint64_t) + 1 + kLongestVarint + 2 + 2 +
+                 TextBytes(f::kWeight, older.weight_of_request());  // at most, so far
   for (const SampleGroupView& group : request.groups) {
-    bytes += FieldBytes(f::kGroups, BodyBytes(group, older));
+    bytes += FieldBytes(f::kGroups, BodyBytes(group, older, request.rules));
   }
   std::string message(bytes, '\0');
   auto* const begin = reinterpret_cast<std::byte*>(message.data());
   std::byte* out = begin;
   if (request.batch_seed != 0) out = PutKey(f::kBatchSeed, request.batch_seed, out);
   if (request.layer != 0) out = PutUnsigned(f::kLayer, request.layer, out);
-  if (older != nullptr) out = older->PutReplaceOfRequest(out);
-  for (const SampleGroupView& group : request.groups) out = PutGroup(group, older, out);
-  if (older != nullptr) out = older->PutWeightOfRequest(out);
+  if (older.replace_of_request()) out = PutUnsigned(f::kReplace, 1, out);
+  for (const SampleGroupView& group : request.groups) {
+    out = PutGroup(group, older, request.rules, out);
+  }
+  if (!older.weight_of_request().empty()) out = PutText(f::kWeight, older.weight_of_request(), out);
   if (request.edge_pieces) out = PutUnsigned(f::kEdgePieces, 1, out);
   message.resize(static_cast<size_t>(out - begin));
   return message;
-}
-
-size_t SampleGroupBytes(const SampleGroupView& group) {
-  return FieldBytes(sample_request::kGroups, BodyBytes(group, nullptr));
 }
 
 }  // namespace halograph::wire

@@ -77,13 +77,12 @@ struct SampleRequestView {
   uint64_t batch_seed = 0;
   uint32_t layer = 0;
   bool edge_pieces = false;
-  bool rules = true;  // false: in the older form, for servers that do not know rules. Kind 0 then
+  // Rules stand beside their older form, which has kind 0 alone: an older server refuses others.
+  // False: without them, for servers that do not know rules.
+  bool rules = true;
   std::span<const SampleGroupView> groups;
 };
 
 [[nodiscard]] std::string WriteSampleRequest(const SampleRequestView& request);
-
-// Bytes of one group with its rule in a request, with what stands before it.
-[[nodiscard]] size_t SampleGroupBytes(const SampleGroupView& group);
 
 }  // namespace halograph::wire

@@ -36,13 +36,10 @@ Status CheckLayer(uint32_t layer) {
 
 // What a group's rule, which names its weight, says of a relation of the schema.
 StatusOr<DrawRule> RuleOf(const Schema& schema, int relation, const wire::SampleRule& sent) {
-  if (sent.kind >= kDrawKinds) {
-    return InvalidArgument(
-        "a rule of kind {}, of which this server knows those below {}: it is of an older version",
-        sent.kind, kDrawKinds);
-  }
+  // Kinds of later versions stay unknown ones.
+  const uint32_t kind = std::min<uint32_t>(sent.kind, std::numeric_limits<uint8_t>::max());
   DrawRule rule = {
-      .kind = static_cast<DrawKind>(sent.kind), .fanout = sent.fanout, .replace = sent.replace};
+      .kind = static_cast<DrawKind>(kind), .fanout = sent.fanout, .replace = sent.replace};
   HG_RETURN_IF_ERROR(ValidateRule(schema, relation, rule));
   if (!sent.weight.empty() && !rule.nothing()) {
     HG_ASSIGN_OR_RETURN(rule.weight, FindSamplingWeight(schema, relation, sent.weight));
@@ -148,8 +145,7 @@ StatusOr<LayerSamplePlan> SampleHandler::Resolve(const LayerSampleRequest& reque
   const Schema& schema = graph_->schema();
   LayerSamplePlan plan;
   HG_ASSIGN_OR_RETURN(plan.relation, schema.RelationIndex(group.relation));
-  const StatusOr<DrawRule> rule = RuleOf(schema, plan.relation, group.rule);
-  if (!rule.ok()) return Annotate(rule.status(), group.relation);
+  HG_ASSIGN_OR_RETURN(const DrawRule rule, RuleOf(schema, plan.relation, group.rule));
   const NodeType& destination = schema.node_types[schema.DestinationType(plan.relation)];
   HG_RETURN_IF_ERROR(
       graph_->CheckOwned(graph_->book().NodeBoundaries(schema.DestinationType(plan.relation)),
@@ -168,14 +164,14 @@ StatusOr<LayerSamplePlan> SampleHandler::Resolve(const LayerSampleRequest& reque
         group.relation, group.first_edge, group.max_edges, group.destinations.size(),
         request.edge_pieces ? "" : "no ");
   }
-  if (group.weights && rule->weight < 0 && !rule->nothing()) {
+  if (group.weights && rule.weight < 0 && !rule.nothing()) {
     return InvalidArgument(
         "{}: weights of drawn edges are asked for, but draws are uniform: name the edge feature to "
         "draw by, or do not ask for weights",
         group.relation);
   }
   HG_ASSIGN_OR_RETURN(plan.draws,
-                      MakeLayerDraws(graph_->topology()[plan.relation], *rule, layer_key,
+                      MakeLayerDraws(graph_->topology()[plan.relation], rule, layer_key,
                                      {.edge_ids = group.edge_ids, .weights = group.weights}));
   return plan;
 }

@@ -58,10 +58,9 @@ class SampleHandler {
   // answer would exceed the message limit; and of a first destination that exceeds it alone a
   // piece, where the request takes pieces.
   //   FailedPrecondition the topology is not served: says what to do
-  //   InvalidArgument    more than kMaxGroups groups, a layer above 2^31 - 1, a kind of rule that
-  //   is
-  //                      not known, weights wanted of uniform draws, or a piece of a request that
-  //                      takes none
+  //   InvalidArgument    more than kMaxGroups groups, a layer above 2^31 - 1, a rule of a kind that
+  //                      is not known, weights wanted of uniform draws, or a piece of a request
+  //                      that takes none
   //   NotFound           an unknown relation, or one that has no tables by the rule's weight
   //   OutOfRange         a fanout beyond its bounds, an id not owned here, or a piece that begins
   //                      behind the edges drawn

@@ -45,7 +45,7 @@ class TopologyRows {
 
 FusedOutcome TwoStepNeighbors(const LayerDraws& draws, std::span<const int64_t> destinations,
                               ThreadPool* pool, NeighborPicks* picks) {
-  if (draws.drawer != nullptr || draws.replace) {
+  if (!draws.drawer->uniform() || draws.rule().replace) {
     return OwnNeighbors(draws, destinations, pool, picks);
   }
   layers.Add();

@@ -275,11 +275,14 @@ TEST_F(RemoteGraphStoreTest, AnOlderServerIsAskedInItsOwnWords) {
   // Two minibatches in one call.
   const SamplingSpec spec =
       SamplingSpec::Uniform(older.graph->info().schema, std::vector<int32_t>{3});
+  const SamplingSpec replaced =
+      SamplingSpec::Uniform(older.graph->info().schema, std::vector<int32_t>{7}, true);
   const std::vector<int64_t> seeds = {1, 2, 3};
-  std::vector<SampleRequest> requests(2, {.seeds = {{.type = 0, .ids = seeds}}, .spec = &spec});
+  std::vector<SampleRequest> requests(3, {.seeds = {{.type = 0, .ids = seeds}}, .spec = &spec});
   requests[1].batch_seed = 9;
-  std::vector<Minibatch> found(2);
-  std::vector<Minibatch> wanted(2);
+  requests[2].spec = &replaced;
+  std::vector<Minibatch> found(3);
+  std::vector<Minibatch> wanted(3);
   ASSERT_TRUE(older.graph->Sample(requests, context, found).ok());
   ASSERT_TRUE(newer.graph->Sample(requests, context, wanted).ok());
   EXPECT_TRUE(found == wanted);
