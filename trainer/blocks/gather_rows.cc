@@ -131,8 +131,9 @@ HWY_ATTR void ScatteredMeanBf16(const Picked<ScatteredRows<uint16_t>>& picked, i
   MeanOf(picked, begin, end, out);
 }
 
-HWY_ATTR void ScaledSum(const PickedRows& picked, const float* scales, const ConstRows& first,
-                        int64_t first_rows, int64_t begin, int64_t end, const MutableRows& out) {
+template <typename Rows>
+HWY_ATTR void ScaledSumOf(const Picked<Rows>& picked, const float* scales, const ConstRows& first,
+                          int64_t first_rows, int64_t begin, int64_t end, const MutableRows& out) {
   for (int64_t i = begin; i < end; ++i) {
     const float* in_front = i < first_rows ? first.data + i * first.stride : nullptr;
     SumRow(picked.rows,
@@ -140,6 +141,16 @@ HWY_ATTR void ScaledSum(const PickedRows& picked, const float* scales, const Con
             in_front, 1.0F},
            picked.cols, out.data + i * out.stride);
   }
+}
+
+HWY_ATTR void ScaledSum(const PickedRows& picked, const float* scales, const ConstRows& first,
+                        int64_t first_rows, int64_t begin, int64_t end, const MutableRows& out) {
+  ScaledSumOf(picked, scales, first, first_rows, begin, end, out);
+}
+HWY_ATTR void ScaledSumBf16(const PickedBf16Rows& picked, const float* scales,
+                            const ConstRows& first, int64_t first_rows, int64_t begin, int64_t end,
+                            const MutableRows& out) {
+  ScaledSumOf(picked, scales, first, first_rows, begin, end, out);
 }
 
 }  // namespace
@@ -155,6 +166,7 @@ HWY_EXPORT(MeanBf16);
 HWY_EXPORT(ScatteredMean);
 HWY_EXPORT(ScatteredMeanBf16);
 HWY_EXPORT(ScaledSum);
+HWY_EXPORT(ScaledSumBf16);
 
 void MeanOfRows(const PickedRows& picked, int64_t begin, int64_t end, const MutableRows& out) {
   HWY_DYNAMIC_DISPATCH(Mean)(picked, begin, end, out);
@@ -177,6 +189,11 @@ void MeanOfRows(const Picked<ScatteredRows<uint16_t>>& picked, int64_t begin, in
 void ScaledSumOfRows(const PickedRows& picked, const float* scales, const ConstRows& first,
                      int64_t first_rows, int64_t begin, int64_t end, const MutableRows& out) {
   HWY_DYNAMIC_DISPATCH(ScaledSum)(picked, scales, first, first_rows, begin, end, out);
+}
+
+void ScaledSumOfRows(const PickedBf16Rows& picked, const float* scales, const ConstRows& first,
+                     int64_t first_rows, int64_t begin, int64_t end, const MutableRows& out) {
+  HWY_DYNAMIC_DISPATCH(ScaledSumBf16)(picked, scales, first, first_rows, begin, end, out);
 }
 
 }  // namespace halograph

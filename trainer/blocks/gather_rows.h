@@ -80,7 +80,10 @@ void MeanOfRows(const Picked<ScatteredRows<uint16_t>>& picked, int64_t begin, in
 
 // Rows [begin, end) of `out`: the sum of the picked rows, each times scales[its index], or as it is
 // if `scales` is null. Row i of `first` is added in front, for i below `first_rows`.
+// Rows of bfloat16 give the same bits as float32.
 void ScaledSumOfRows(const PickedRows& picked, const float* scales, const ConstRows& first,
+                     int64_t first_rows, int64_t begin, int64_t end, const MutableRows& out);
+void ScaledSumOfRows(const PickedBf16Rows& picked, const float* scales, const ConstRows& first,
                      int64_t first_rows, int64_t begin, int64_t end, const MutableRows& out);
 
 }  // namespace halograph

@@ -27,6 +27,9 @@ namespace halograph {
 void NarrowRows(const ConstRows& from, int64_t cols, int64_t begin, int64_t end,
                 const MutableBf16Rows& to);
 
+[[nodiscard]] inline bool IsBf16(const torch::Tensor& rows) {
+  return rows.scalar_type() == torch::kBFloat16;
+}
 // Of a matrix of bfloat16 whose rows may be further apart than they are long.
 [[nodiscard]] ConstBf16Rows ConstBf16RowsOf(const torch::Tensor& matrix);
 [[nodiscard]] MutableBf16Rows MutableBf16RowsOf(const torch::Tensor& matrix);

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "trainer/blocks/gather_rows.h"
+#include "trainer/blocks/self_and_mean.h"
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/composed_block.h"
 #include "trainer/kernels/dense_products.h"
@@ -28,22 +28,36 @@ std::vector<int64_t> InDegrees(const Block& block) {
   return degrees;
 }
 
+// A row as float32: itself, or made in `room`.
+const float* WideRow(const float* row, int64_t /*cols*/, std::vector<float>* /*room*/) {
+  return row;
+}
+const float* WideRow(const uint16_t* row, int64_t cols, std::vector<float>* room) {
+  room->resize(static_cast<size_t>(cols));
+  WidenBf16(row, cols, room->data());
+  return room->data();
+}
+
 // Either way: row i of the result is out_scales[i] * (scales[i] rows[i] + the sum over those that
 // are picked of scales[p] rows[p]). Row i itself is there for i below `own_rows`.
+template <typename Rows>
 struct Propagation {
-  PickedRows picked;
+  Picked<Rows> picked;
   const float* scales;
   const float* out_scales;
   int64_t own_rows;
 
-  void Rows(int64_t begin, int64_t end, const MutableRows& out) const {
-    ScaledSumOfRows(picked, scales, {}, 0, begin, end, out);
+  // Rows [begin, end); `out` begins with the first of them.
+  void Fill(int64_t begin, int64_t end, const MutableRows& out) const {
+    ScaledSumOfRows(Picked<Rows>{picked.indptr + begin, picked.indices, picked.rows, picked.cols},
+                    scales, {}, 0, 0, end - begin, out);
+    std::vector<float> room;
     for (int64_t i = begin; i < end; ++i) {
       const float factor = out_scales[i];
-      float* to = out.data + i * out.stride;
+      float* to = out.data + (i - begin) * out.stride;
       if (i < own_rows) {
         const float own_scale = scales[i] * factor;
-        const float* own = RowAt(picked.rows, i);
+        const float* own = WideRow(RowAt(picked.rows, i), picked.cols, &room);
         for (int64_t c = 0; c < picked.cols; ++c) to[c] = to[c] * factor + own[c] * own_scale;
       } else {
         for (int64_t c = 0; c < picked.cols; ++c) to[c] *= factor;
@@ -52,12 +66,16 @@ struct Propagation {
   }
 };
 
-torch::Tensor SumRows(const Propagation& propagation, int64_t rows) {
-  torch::Tensor out = RowsWithRoom(rows, propagation.picked.cols);
-  const MutableRows to = MutableRowsOf(out);
-  at::parallel_for(0, rows, kRowGrain,
-                   [&](int64_t begin, int64_t end) { propagation.Rows(begin, end, to); });
-  return out;
+// Fills the rows of `out`, of float32, or of bfloat16, rounded once.
+template <typename Rows>
+void SumRows(const Propagation<Rows>& propagation, const torch::Tensor& out) {
+  at::parallel_for(0, out.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
+    if (!IsBf16(out)) return propagation.Fill(begin, end, RowsFrom(MutableRowsOf(out), begin));
+    NarrowAsMade(out.size(1), begin, end, MutableBf16RowsOf(out),
+                 [&](int64_t first, int64_t rows, const MutableRows& to) {
+                   propagation.Fill(first, first + rows, to);
+                 });
+  });
 }
 
 class NormalizedSumFunction : public torch::autograd::Function<NormalizedSumFunction> {
@@ -66,9 +84,19 @@ class NormalizedSumFunction : public torch::autograd::Function<NormalizedSumFunc
                                const BlockTensors& block, const DegreeScales& scales) {
     context->save_for_backward({block.indptr, block.indices, scales.sources, scales.destinations});
     KeepBySource(context, block);
-    return SumRows({PickBy(block, h), scales.sources.data_ptr<float>(),
-                    scales.destinations.data_ptr<float>(), block.num_destinations()},
-                   block.num_destinations());
+    context->saved_data["type"] = static_cast<int64_t>(h.scalar_type());
+    const int64_t rows = block.num_destinations();
+    torch::Tensor out = RowsWithRoom(rows, h.size(1));
+    const auto sum = [&](const auto& picked) {
+      SumRows(Propagation<decltype(picked.rows)>{picked, scales.sources.data_ptr<float>(),
+                                                 scales.destinations.data_ptr<float>(), rows},
+              out);
+    };
+    IsBf16(h)
+        ? sum(PickedBf16Rows{block.indptr.data_ptr<int64_t>(), block.indices.data_ptr<int32_t>(),
+                             ConstBf16RowsOf(h), h.size(1)})
+        : sum(PickBy(block, h));
+    return out;
   }
 
   static tensor_list backward(AutogradContext* context, tensor_list grads) {
@@ -78,10 +106,13 @@ class NormalizedSumFunction : public torch::autograd::Function<NormalizedSumFunc
     TransposedBlock own;
     const TransposedBlock& by_source =
         GivenOrMade({saved[0], saved[1], KeptBySource(context)}, num_sources, &own);
-    return {SumRows({PickBy(by_source, grad), saved[3].data_ptr<float>(),
-                     saved[2].data_ptr<float>(), grad.size(0)},
-                    num_sources),
-            torch::Tensor(), torch::Tensor()};
+    torch::Tensor grad_h =
+        torch::empty({num_sources, grad.size(1)},
+                     static_cast<torch::ScalarType>(context->saved_data["type"].toInt()));
+    SumRows(Propagation<ConstRows>{PickBy(by_source, grad), saved[3].data_ptr<float>(),
+                                   saved[2].data_ptr<float>(), grad.size(0)},
+            grad_h);
+    return {grad_h, torch::Tensor(), torch::Tensor()};
   }
 };
 
@@ -116,9 +147,9 @@ DegreeScales ScalesByDegree(const Block& block, const Block* outer, int64_t num_
 
 torch::Tensor NormalizedSum(const torch::Tensor& h, const Block& block, const DegreeScales& scales,
                             const TransposedBlock* by_source) {
-  TORCH_CHECK(h.dim() == 2 && h.scalar_type() == torch::kFloat32 && h.device().is_cpu() &&
-                  (h.size(1) <= 1 || h.stride(1) == 1),
-              "NormalizedSum needs a float32 matrix on the CPU, row after row");
+  TORCH_CHECK(h.dim() == 2 && (h.scalar_type() == torch::kFloat32 || IsBf16(h)) &&
+                  h.device().is_cpu() && (h.size(1) <= 1 || h.stride(1) == 1),
+              "NormalizedSum needs a matrix of float32 or bfloat16 on the CPU, row after row");
   const auto rows = static_cast<int64_t>(block.indptr.size()) - 1;
   TORCH_CHECK(scales.sources.size(0) == h.size(0) && scales.destinations.size(0) == rows,
               "NormalizedSum: scales of ", scales.sources.size(0), " sources and ",
@@ -133,7 +164,7 @@ torch::Tensor NormalizedByDegree(const torch::Tensor& h, const BlockRef& block,
                          block.by_source);
   }
   const DegreeScales scales = ScalesOnDevice(*block.on_device, outer.on_device, h.size(0));
-  const torch::Tensor scaled = h * scales.sources.unsqueeze(1);
+  const torch::Tensor scaled = h.to(torch::kFloat32) * scales.sources.unsqueeze(1);
   const torch::Tensor own = scaled.narrow(0, 0, block.on_device->num_destinations());
   return (SumOfSources(scaled, *block.on_device) + own) * scales.destinations.unsqueeze(1);
 }

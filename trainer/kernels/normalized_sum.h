@@ -31,12 +31,12 @@ struct DegreeScales {
                                           int64_t num_sources);
 
 // Row v: d(v) * (s(v) h[v] + the sum of s(u) h[u] over the sources u of v, as often as listed),
-// where s and d are the scales of sources and destinations. [destinations, h.size(1)], rows further
-// apart than long (RowsWithRoom), differentiable in h.
-// `h`: float32, on the CPU, rows without gaps within; its first rows are the destinations'.
-// `by_source`: of `block`; null: backward makes its own. Requires every index of `block` below
-// h.size(0), and that both live until backward is done. The number of threads changes no bit.
-// Throws c10::Error as libtorch does.
+// where s and d are the scales of sources and destinations. [destinations, h.size(1)], float32,
+// rows further apart than long (RowsWithRoom), differentiable in h. `h`: float32, or bfloat16, as
+// is its gradient then, summed in float32 and rounded once; on the CPU, rows without gaps within;
+// its first rows are the destinations'. `by_source`: of `block`; null: backward makes its own.
+// Requires every index of `block` below h.size(0), and that both live until backward is done. The
+// number of threads changes no bit. Throws c10::Error as libtorch does.
 [[nodiscard]] torch::Tensor NormalizedSum(const torch::Tensor& h, const Block& block,
                                           const DegreeScales& scales,
                                           const TransposedBlock* by_source = nullptr);

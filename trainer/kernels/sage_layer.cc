@@ -10,8 +10,6 @@
 namespace halograph {
 namespace {
 
-bool IsBf16(const torch::Tensor& h) { return h.scalar_type() == torch::kBFloat16; }
-
 void CheckSageInput(const torch::Tensor& h) {
   if (!IsBf16(h)) return CheckLayerInput(h, "SageLayer");
   TORCH_CHECK(h.dim() == 2 && h.is_contiguous() && h.device().is_cpu(),

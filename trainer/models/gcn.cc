@@ -36,9 +36,10 @@ class Gcn final : public ProjectedLayeredModel {
  private:
   torch::Tensor Layer(const torch::Tensor& h, const LayerPlace& at,
                       const LayerOutput& output) override {
-    return LinearLayer(Propagated(h.to(torch::kFloat32), at), hop(at.layer).weight,
-                       hop(at.layer).bias, output, precision());
+    return LinearLayer(Propagated(h, at), hop(at.layer).weight, hop(at.layer).bias, output,
+                       precision());
   }
+  bool passes_narrow() const override { return true; }
   LayerReadDims FormulaDims(size_t k) const override { return {.shared = OutDim(k)}; }
   torch::Tensor LayerOfProjected(const torch::Tensor& rows, const LayerPlace& at,
                                  const LayerOutput& output) override {

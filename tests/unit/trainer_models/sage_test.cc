@@ -4,6 +4,7 @@
 
 #include "tests/support/product_kernel_cases.h"
 #include "tests/unit/trainer_models/model_test_support.h"
+#include "trainer/models/gcn.h"
 
 namespace halograph {
 namespace {
@@ -59,16 +60,23 @@ TEST(SageTest, DropoutActsOnlyWhereDrawsAreGiven) {
   EXPECT_TRUE(torch::equal(run(*SmallSage(0), 1), evaluated));
 }
 
+std::shared_ptr<Model> MakeOf(const SageOptions& options, const ModelShape& shape) {
+  return MakeSage(options, shape);
+}
+std::shared_ptr<Model> MakeOf(const GcnOptions& options, const ModelShape& shape) {
+  return MakeGcn(options, shape);
+}
+
 // Those that nothing else reads, before or behind.
-TEST(SageTest, RowsForTheNextLayerAreOfBfloat16WhereProductsAreOfPairs) {
+TEST(LayeredModelTest, RowsForTheNextLayerAreOfBfloat16WhereProductsAreOfPairs) {
   const Minibatch minibatch = RandomMinibatch(7);
   const torch::Tensor x = torch::randn({30, 4});
-  const auto type_of = [&](const SageOptions& options, Precision precision, bool for_next_layer) {
+  const auto type_of = [&](const auto& options, Precision precision, bool for_next_layer) {
     ModelShape shape = SmallShape();
     shape.precision = precision;
     const LayerInput input{
         .layer = &minibatch.layers[1], .nodes = {x}, .for_next_layer = for_next_layer};
-    return MakeSage(options, shape)->ForwardLayer(0, input)[0].scalar_type();
+    return MakeOf(options, shape)->ForwardLayer(0, input)[0].scalar_type();
   };
   for (const ProductKernel* kernel : KernelsHere()) {
     const KernelInUse in_use(kernel);
@@ -78,6 +86,8 @@ TEST(SageTest, RowsForTheNextLayerAreOfBfloat16WhereProductsAreOfPairs) {
               kernel->has_pairs() ? torch::kBFloat16 : torch::kFloat32);
     EXPECT_EQ(type_of(plain, Precision::kBf16, false), torch::kFloat32);
     EXPECT_EQ(type_of(plain, Precision::kFloat32, true), torch::kFloat32);
+    EXPECT_EQ(type_of(GcnOptions(), Precision::kBf16, true),
+              type_of(plain, Precision::kBf16, true));
     std::vector<SageOptions> others(4);
     others[0].aggregator = SageAggregator::kPool;
     others[1].residual = true;
