@@ -49,7 +49,10 @@ class LayeredModel : public Model {
   [[nodiscard]] virtual torch::Tensor LayerOfRows(const torch::Tensor& self_and_mean, size_t layer,
                                                   const LayerOutput& output);
 
-  // Whether formulas give rows, and read them with a gradient, of bfloat16 too.
+  // Whether formulas give rows, and read them with a gradient, of bfloat16 too: those that begin
+  // with a sum over neighbours, which waits for the memory that rows are read from. The others
+  // begin with a product, which rounds its rows itself, and rows of half the size would save at
+  // most 5 % of a step, as in R-GCN, which is no LayeredModel (docs/performance.md).
   [[nodiscard]] virtual bool passes_narrow() const { return false; }
 
   // A layer: what `formula` gives, and around it what hidden layers do. `own`: what the layer reads
