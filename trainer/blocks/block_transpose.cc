@@ -5,7 +5,7 @@
 namespace halograph {
 
 TransposedBlock Transpose(const int64_t* indptr, int64_t num_destinations, const int32_t* indices,
-                          int64_t num_sources) {
+                          int64_t num_sources, const EdgeFactors& factors) {
   const int64_t edges = indptr[num_destinations];
   TransposedBlock t{std::vector<int64_t>(static_cast<size_t>(num_sources) + 1),
                     std::vector<int32_t>(static_cast<size_t>(edges)),
@@ -20,10 +20,19 @@ TransposedBlock Transpose(const int64_t* indptr, int64_t num_destinations, const
       t.destinations[place] = static_cast<int32_t>(v);
       t.edges[place] = static_cast<int32_t>(edge);
     }
-    const auto degree = static_cast<float>(indptr[v + 1] - indptr[v]);
+    const float degree = factors.degrees != nullptr ? factors.degrees[v]
+                                                    : static_cast<float>(indptr[v + 1] - indptr[v]);
     t.reciprocals[v] = degree > 0 ? 1.0F / degree : 0.0F;
   }
+  if (factors.coefficients == nullptr) return t;
+  t.coefficients.reserve(static_cast<size_t>(edges));
+  for (const int32_t edge : t.edges) t.coefficients.push_back(factors.coefficients[edge]);
   return t;
+}
+
+TransposedBlock Transpose(const Block& block, int64_t num_sources) {
+  return Transpose(block.indptr.data(), static_cast<int64_t>(block.indptr.size()) - 1,
+                   block.indices.data(), num_sources, FactorsOf(block.coefficients, block.degrees));
 }
 
 }  // namespace halograph

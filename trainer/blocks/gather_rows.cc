@@ -26,17 +26,26 @@ constexpr int kSums = 8;
 using D = hn::CappedTag<float, 16>;
 using V = hn::Vec<D>;
 
-// How one row is summed. `scales` and `first` may be missing.
+// How one row is summed. `scales`, `first` and `coefficients` may be missing.
 struct RowSum {
   const int32_t* indices;
   int64_t edges;
   const float* scales;
   const float* first;
   float factor;  // of the whole sum
+  const float* coefficients;
 };
 
+// What the row of edge e is multiplied by. Without coefficients nothing is read of the edge.
+template <bool kWithCoefficients>
+HWY_INLINE float FactorOf(const RowSum& row, int64_t e, int64_t index) {
+  const float scale = row.scales != nullptr ? row.scales[index] : 1.0F;
+  if constexpr (kWithCoefficients) return scale * row.coefficients[e];
+  return scale;
+}
+
 // Columns at[0] to at[N - 1], one vector from each on.
-template <int N, typename Rows>
+template <bool kWithCoefficients, int N, typename Rows>
 HWY_ATTR void SumVectors(const Rows& rows, const RowSum& row, const int64_t* at, float* out) {
   const D d;
   // Named one by one: an array of vectors is not allowed for every instruction set.
@@ -48,7 +57,7 @@ HWY_ATTR void SumVectors(const Rows& rows, const RowSum& row, const int64_t* at,
   for (int64_t e = 0; e < row.edges; ++e) {
     const int64_t index = row.indices[e];
     const auto* const source = RowAt(rows, index);
-    const V scale = hn::Set(d, row.scales != nullptr ? row.scales[index] : 1.0F);
+    const V scale = hn::Set(d, FactorOf<kWithCoefficients>(row, e, index));
     const auto add = [&](int n, V sum) HWY_ATTR {
       return n < N ? hn::MulAdd(LoadValues(source + at[n]), scale, sum) : sum;
     };
@@ -63,30 +72,30 @@ HWY_ATTR void SumVectors(const Rows& rows, const RowSum& row, const int64_t* at,
   store(4, s4), store(5, s5), store(6, s6), store(7, s7);
 }
 
-template <typename Rows, int... I>
+template <bool kWithCoefficients, typename Rows, int... I>
 HWY_ATTR void SumVectorsOf(int count, const Rows& rows, const RowSum& row, const int64_t* at,
                            float* out, std::integer_sequence<int, I...>) {
-  static constexpr std::array kByCount = {&SumVectors<I + 1, Rows>...};
+  static constexpr std::array kByCount = {&SumVectors<kWithCoefficients, I + 1, Rows>...};
   kByCount[count - 1](rows, row, at, out);
 }
 
 // Rows narrower than a vector.
-template <typename Rows>
+template <bool kWithCoefficients, typename Rows>
 void SumScalars(const Rows& rows, const RowSum& row, int64_t cols, float* out) {
   for (int64_t c = 0; c < cols; ++c) {
     float sum = row.first != nullptr ? row.first[c] : 0.0F;
     for (int64_t e = 0; e < row.edges; ++e) {
       const int64_t index = row.indices[e];
-      sum += OneValue(RowAt(rows, index)[c]) * (row.scales != nullptr ? row.scales[index] : 1);
+      sum += OneValue(RowAt(rows, index)[c]) * FactorOf<kWithCoefficients>(row, e, index);
     }
     out[c] = sum * row.factor;
   }
 }
 
-template <typename Rows>
+template <bool kWithCoefficients, typename Rows>
 HWY_ATTR void SumRow(const Rows& rows, const RowSum& row, int64_t cols, float* out) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-  if (cols < lanes) return SumScalars(rows, row, cols, out);
+  if (cols < lanes) return SumScalars<kWithCoefficients>(rows, row, cols, out);
   // The last vector ends with the row: it may repeat columns of the one before it.
   std::array<int64_t, kSums> at{};
   for (int64_t column = 0; column < cols;) {
@@ -94,25 +103,37 @@ HWY_ATTR void SumRow(const Rows& rows, const RowSum& row, int64_t cols, float* o
     for (; count < kSums && column < cols; ++count, column += lanes) {
       at[count] = std::min(column, cols - lanes);
     }
-    SumVectorsOf(count, rows, row, at.data(), out, std::make_integer_sequence<int, kSums>());
+    SumVectorsOf<kWithCoefficients>(count, rows, row, at.data(), out,
+                                    std::make_integer_sequence<int, kSums>());
   }
 }
 
 // Edges whose rows are asked for before they are summed: enough to cover an access of memory.
 constexpr int64_t kEdgesAhead = 32;
 
-template <typename Rows>
-HWY_ATTR void MeanOf(const Picked<Rows>& picked, int64_t begin, int64_t end,
+template <bool kWithCoefficients, typename Rows>
+HWY_ATTR void MeanBy(const Picked<Rows>& picked, int64_t begin, int64_t end,
                      const MutableRows& out) {
   int64_t asked = picked.indptr[begin];
   for (int64_t i = begin; i < end; ++i) {
     const int64_t until = std::min(picked.indptr[i + 1] + kEdgesAhead, picked.indptr[end]);
     for (; asked < until; ++asked) AskForRow(picked.rows, picked.indices[asked], picked.cols);
     const int64_t edges = picked.indptr[i + 1] - picked.indptr[i];
-    const float factor = edges > 0 ? 1.0F / static_cast<float>(edges) : 0.0F;
-    SumRow(picked.rows, {picked.indices + picked.indptr[i], edges, nullptr, nullptr, factor},
-           picked.cols, out.data + i * out.stride);
+    const float degree = picked.degrees != nullptr ? picked.degrees[i] : static_cast<float>(edges);
+    const float factor = degree > 0 ? 1.0F / degree : 0.0F;
+    SumRow<kWithCoefficients>(
+        picked.rows,
+        {picked.indices + picked.indptr[i], edges, nullptr, nullptr, factor,
+         kWithCoefficients ? picked.coefficients + picked.indptr[i] : nullptr},
+        picked.cols, out.data + i * out.stride);
   }
+}
+
+template <typename Rows>
+HWY_ATTR void MeanOf(const Picked<Rows>& picked, int64_t begin, int64_t end,
+                     const MutableRows& out) {
+  if (picked.coefficients == nullptr) return MeanBy<false>(picked, begin, end, out);
+  MeanBy<true>(picked, begin, end, out);
 }
 
 HWY_ATTR void Mean(const PickedRows& picked, int64_t begin, int64_t end, const MutableRows& out) {
@@ -131,16 +152,26 @@ HWY_ATTR void ScatteredMeanBf16(const Picked<ScatteredRows<uint16_t>>& picked, i
   MeanOf(picked, begin, end, out);
 }
 
-template <typename Rows>
-HWY_ATTR void ScaledSumOf(const Picked<Rows>& picked, const float* scales, const ConstRows& first,
+template <bool kWithCoefficients, typename Rows>
+HWY_ATTR void ScaledSumBy(const Picked<Rows>& picked, const float* scales, const ConstRows& first,
                           int64_t first_rows, int64_t begin, int64_t end, const MutableRows& out) {
   for (int64_t i = begin; i < end; ++i) {
     const float* in_front = i < first_rows ? first.data + i * first.stride : nullptr;
-    SumRow(picked.rows,
-           {picked.indices + picked.indptr[i], picked.indptr[i + 1] - picked.indptr[i], scales,
-            in_front, 1.0F},
-           picked.cols, out.data + i * out.stride);
+    SumRow<kWithCoefficients>(
+        picked.rows,
+        {picked.indices + picked.indptr[i], picked.indptr[i + 1] - picked.indptr[i], scales,
+         in_front, 1.0F, kWithCoefficients ? picked.coefficients + picked.indptr[i] : nullptr},
+        picked.cols, out.data + i * out.stride);
   }
+}
+
+template <typename Rows>
+HWY_ATTR void ScaledSumOf(const Picked<Rows>& picked, const float* scales, const ConstRows& first,
+                          int64_t first_rows, int64_t begin, int64_t end, const MutableRows& out) {
+  if (picked.coefficients == nullptr) {
+    return ScaledSumBy<false>(picked, scales, first, first_rows, begin, end, out);
+  }
+  ScaledSumBy<true>(picked, scales, first, first_rows, begin, end, out);
 }
 
 HWY_ATTR void ScaledSum(const PickedRows& picked, const float* scales, const ConstRows& first,

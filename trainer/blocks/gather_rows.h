@@ -58,18 +58,30 @@ inline void AskForRow(const ScatteredRows<T>& rows, int64_t row, int64_t cols) {
   PrefetchToRead(begin + bytes - 1);  // a row that is not aligned touches one line more
 }
 
-// Row i of the result is about edges indptr[i] to indptr[i + 1]; edge e picks row indices[e].
+// Row i of the result is about edges indptr[i] to indptr[i + 1]; edge e picks row indices[e], and
+// counts it coefficients[e] times. Without coefficients it counts once, and sums cost nothing more.
 template <typename Rows>
 struct Picked {
   const int64_t* indptr = nullptr;
   const int32_t* indices = nullptr;
   Rows rows;
   int64_t cols = 0;
+  const float* coefficients = nullptr;  // one an edge
+  const float* degrees = nullptr;       // one a row of the result: what means divide by
+
+  // The same of rows `first` on.
+  [[nodiscard]] Picked From(int64_t first) const {
+    Picked rest = *this;
+    rest.indptr += first;
+    if (degrees != nullptr) rest.degrees += first;
+    return rest;
+  }
 };
 using PickedRows = Picked<ConstRows>;
 using PickedBf16Rows = Picked<ConstBf16Rows>;
 
-// Rows [begin, end) of `out`: the mean of the picked rows; zeros where no row is picked. Wherever
+// Rows [begin, end) of `out`: the mean of the picked rows: their sum, divided, last, by the row's
+// degree, or, where there are no degrees, by the number of edges; zeros where that is 0. Wherever
 // rows are, and whether as bfloat16 or as float32, they give the same bits.
 void MeanOfRows(const PickedRows& picked, int64_t begin, int64_t end, const MutableRows& out);
 void MeanOfRows(const PickedBf16Rows& picked, int64_t begin, int64_t end, const MutableRows& out);
@@ -79,8 +91,8 @@ void MeanOfRows(const Picked<ScatteredRows<uint16_t>>& picked, int64_t begin, in
                 const MutableRows& out);
 
 // Rows [begin, end) of `out`: the sum of the picked rows, each times scales[its index], or as it is
-// if `scales` is null. Row i of `first` is added in front, for i below `first_rows`.
-// Rows of bfloat16 give the same bits as float32.
+// if `scales` is null, and times its coefficient. Row i of `first` is added in front, for i below
+// `first_rows`. Rows of bfloat16 give the same bits as float32.
 void ScaledSumOfRows(const PickedRows& picked, const float* scales, const ConstRows& first,
                      int64_t first_rows, int64_t begin, int64_t end, const MutableRows& out);
 void ScaledSumOfRows(const PickedBf16Rows& picked, const float* scales, const ConstRows& first,

@@ -19,6 +19,9 @@ struct RelationalBlock {
   std::vector<int32_t> relations;  // one a group, ascending within a destination
   std::vector<int64_t> indptr;     // groups + 1: the edges of a group
   std::vector<int32_t> sources;    // one an edge: a row of the stacked inputs
+  // As Block's, where a relation's block has them: of a block without, 1, and the number of edges.
+  std::vector<float> coefficients = {};  // one an edge
+  std::vector<float> degrees = {};       // one a group
 };
 
 // One relation's block. The inputs of the source types are stacked into one matrix: `first_source`
@@ -38,7 +41,9 @@ struct RelationEdges {
 struct RelationGroups {
   std::vector<int64_t> relations = {0};  // relations + 1: the groups of a relation
   std::vector<int64_t> destinations;     // one a group, ascending within a relation
-  Block edges{0, {0}, {}};               // groups stand for destinations; of the stacked inputs
+  // Groups stand for destinations, of the stacked inputs. Coefficients and degrees as
+  // RelationalBlock has them.
+  Block edges{0, {0}, {}};
 };
 // As GroupByRelation. No relation gives no group.
 [[nodiscard]] StatusOr<RelationGroups> GroupWithinRelations(

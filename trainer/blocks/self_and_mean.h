@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/sampling/minibatch.h"
 #include "trainer/blocks/bf16_rows.h"
+#include "trainer/blocks/block_transpose.h"
 #include "trainer/blocks/gather_rows.h"
 
 namespace halograph {
@@ -43,11 +45,10 @@ void NarrowAsMade(int64_t cols, int64_t begin, int64_t end, const MutableBf16Row
 template <typename Rows>
 void MeanOfRows(const Picked<Rows>& picked, int64_t begin, int64_t end,
                 const MutableBf16Rows& out) {
-  NarrowAsMade(
-      picked.cols, begin, end, out, [&](int64_t first, int64_t rows, const MutableRows& to) {
-        MeanOfRows(Picked<Rows>{picked.indptr + first, picked.indices, picked.rows, picked.cols}, 0,
-                   rows, to);
-      });
+  NarrowAsMade(picked.cols, begin, end, out,
+               [&](int64_t first, int64_t rows, const MutableRows& to) {
+                 MeanOfRows(picked.From(first), 0, rows, to);
+               });
 }
 
 inline void ScaledSumOfRows(const PickedRows& picked, const float* scales, const ConstRows& first,
@@ -55,10 +56,18 @@ inline void ScaledSumOfRows(const PickedRows& picked, const float* scales, const
                             const MutableBf16Rows& out) {
   NarrowAsMade(picked.cols, begin, end, out, [&](int64_t row, int64_t rows, const MutableRows& to) {
     ScaledSumOfRows(
-        {picked.indptr + row, picked.indices, picked.rows, picked.cols}, scales,
+        picked.From(row), scales,
         row < first_rows ? ConstRows{first.data + row * first.stride, first.stride} : ConstRows{},
         first_rows - row, 0, rows, to);
   });
+}
+
+// Rows of sources, picked by the destinations of a block, which is borrowed.
+template <typename Rows>
+[[nodiscard]] Picked<Rows> PickBy(const Block& block, const Rows& rows, int64_t cols) {
+  const EdgeFactors factors = FactorsOf(block.coefficients, block.degrees);
+  return {block.indptr.data(),  block.indices.data(), rows, cols,
+          factors.coefficients, factors.degrees};
 }
 
 // Rows [begin, end) of `out`: row v of `self`, `self_cols` values, then the mean of the picked

@@ -18,6 +18,15 @@ Block WithSelfLoops(const Block& block) {
                      block.indices.begin() + block.indptr[v + 1], next);
   }
   loops.indptr[rows] = block.indptr[rows] + static_cast<int64_t>(rows);
+  for (const float degree : block.degrees) loops.degrees.push_back(degree + 1);
+  if (block.coefficients.empty()) return loops;
+  loops.coefficients.reserve(loops.indices.size());
+  for (size_t v = 0; v < rows; ++v) {
+    const auto first = block.coefficients.begin() + block.indptr[v];
+    loops.coefficients.push_back(1);
+    loops.coefficients.insert(loops.coefficients.end(), first,
+                              block.coefficients.begin() + block.indptr[v + 1]);
+  }
   return loops;
 }
 

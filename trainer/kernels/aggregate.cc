@@ -20,7 +20,7 @@ using torch::autograd::tensor_list;
 // What backward gets beside tensors.
 void KeepForBack(AutogradContext* context, const torch::Tensor& h, const BlockTensors& block) {
   context->saved_data["num_sources"] = h.size(0);
-  KeepBySource(context, block);
+  KeepRestOf(context, block);
 }
 
 // Makes rows [begin, end) of the gradient of h.
@@ -34,7 +34,7 @@ tensor_list BackToSources(AutogradContext* context, const torch::autograd::varia
   const torch::Tensor grad_out = grad.contiguous();
   TransposedBlock own;
   const TransposedBlock& by_source =
-      GivenOrMade({saved[0], saved[1], KeptBySource(context)}, num_sources, &own);
+      GivenOrMade(KeptBlock(context, saved[0], saved[1]), num_sources, &own);
   const torch::Tensor grad_h = torch::empty({num_sources, grad_out.size(1)}, torch::kFloat32);
   const PickedRows picked = PickBy(by_source, grad_out);
   at::parallel_for(0, num_sources, kRowGrain, [&](int64_t begin, int64_t end) {
@@ -71,6 +71,14 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
                          });
   }
 };
+
+// Of the largest value no coefficient could weigh the terms.
+void RefuseCoefficients(bool has_coefficients) {
+  TORCH_CHECK(
+      !has_coefficients,
+      "the block has coefficients of edges, which a maximum cannot take: aggregate by sum or "
+      "mean (--aggregator mean)");
+}
 
 class MaxFunction : public torch::autograd::Function<MaxFunction> {
  public:
@@ -126,6 +134,7 @@ torch::Tensor ComposedMax(const torch::Tensor& h, const Block& block) {
 
 // Of equal values that of the first edge, which alone gets the gradient.
 torch::Tensor MaxOnDevice(const torch::Tensor& h, const BlockOnDevice& block) {
+  RefuseCoefficients(block.coefficients.defined());
   const torch::Tensor rows = RowsOfSources(h, block);
   const int64_t edges = block.num_edges();
   if (edges == 0) return torch::zeros({block.num_destinations(), h.size(1)}, h.options());
@@ -145,6 +154,7 @@ torch::Tensor MaxOnDevice(const torch::Tensor& h, const BlockOnDevice& block) {
 
 torch::Tensor Aggregate(const torch::Tensor& h, const Block& block, Aggregation how,
                         const TransposedBlock* by_source) {
+  if (how == Aggregation::kMax) RefuseCoefficients(!block.coefficients.empty());
   const BlockTensors tensors = TensorsOf(block, by_source);
   if (how != Aggregation::kMax) {
     return LinearFunction::apply(h, tensors, how == Aggregation::kMean);
@@ -158,17 +168,13 @@ torch::Tensor Aggregate(const torch::Tensor& h, const BlockRef& block, Aggregati
   if (how == Aggregation::kMax) return MaxOnDevice(h, *block.on_device);
   const torch::Tensor sums = SumOfSources(h, *block.on_device);
   if (how == Aggregation::kSum) return sums;
-  const torch::Tensor degrees = DegreesOf(*block.on_device).clamp_min(1).to(torch::kFloat32);
-  return sums * degrees.reciprocal().unsqueeze(1);
+  return sums * ReciprocalsOf(*block.on_device).unsqueeze(1);
 }
 
 torch::Tensor ComposedAggregate(const torch::Tensor& h, const Block& block, Aggregation how) {
   if (how == Aggregation::kMax) return ComposedMax(h, block);
-  const ComposedBlock composed = ComposedBlockOf(block.indptr, block.indices, h.device());
-  const torch::Tensor sums = SumByRow(h.index_select(0, composed.sources), composed.destinations,
-                                      composed.degrees.size(0));
-  if (how == Aggregation::kSum) return sums;
-  return sums / composed.degrees.clamp_min(1).unsqueeze(1);
+  const ComposedBlock composed = ComposedBlockOf(block, h.device());
+  return how == Aggregation::kSum ? SumOfSourcesBy(composed, h) : MeanOfSourcesBy(composed, h);
 }
 
 }  // namespace halograph

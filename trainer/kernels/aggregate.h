@@ -13,14 +13,15 @@ namespace halograph {
 enum class Aggregation { kSum, kMean, kMax };
 
 // Row i: the sum, mean or maximum of rows h[u] over the sources u of destination i, as often as
-// they are listed; zeros for a destination without edges. [destinations of block, h.size(1)],
-// differentiable in h.
-// Of equal values the one listed first is the maximum, and it alone gets the gradient. NaN counts
-// as larger than all else: the first NaN is the maximum, and gets the gradient. So it is with
+// they are listed, each times the coefficient of its edge, where the block has these; a mean
+// divides by the degree that the block gives, else by the number of edges (gather_rows.h); zeros
+// for a destination without edges. [destinations of block, h.size(1)], differentiable in h. Of
+// equal values the one listed first is the maximum, and it alone gets the gradient. NaN counts as
+// larger than all else: the first NaN is the maximum, and gets the gradient. So it is with
 // libtorch's max over a dimension.
 // `h`: float32, contiguous, on the CPU. `by_source`: of `block`; null: backward makes its own.
 // Requires every index of `block` below h.size(0), and that both live until backward is done.
-// Throws c10::Error as libtorch does.
+// Throws c10::Error as libtorch does, and for the maximum of a block with coefficients.
 [[nodiscard]] torch::Tensor Aggregate(const torch::Tensor& h, const Block& block, Aggregation how,
                                       const TransposedBlock* by_source = nullptr);
 

@@ -47,7 +47,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
         dropout, &weights);
     context->save_for_backward(
         {z, source, destination, block.indptr, block.indices, weights.all, weights.kept});
-    KeepBySource(context, block);
+    KeepRestOf(context, block);
     KeepDropout(context, dropout);
     context->saved_data["slope"] = slope;
     return out;
@@ -57,7 +57,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
                                                torch::autograd::tensor_list grads) {
     const auto saved = context->get_saved_variables();
     const torch::Tensor& z = saved[0];
-    const BlockTensors block = {saved[3], saved[4], KeptBySource(context)};
+    const BlockTensors block = KeptBlock(context, saved[3], saved[4]);
     const AdditiveScores scores =
         ScoresOf(saved[1], saved[2], context->saved_data["slope"].toDouble());
     TransposedBlock own;
@@ -109,8 +109,7 @@ torch::Tensor Attend(const AttentionInput& input, const BlockOnDevice& block) {
 }
 
 torch::Tensor ComposedAttend(const AttentionInput& input, const Block& block) {
-  const ComposedBlock edges =
-      ComposedBlockOf(block.indptr, block.indices, input.projected.device());
+  const ComposedBlock edges = ComposedBlockOf(block, input.projected.device());
   CheckAttentionShapes(input, edges.degrees.size(0));
   const torch::Tensor scores =
       torch::leaky_relu(input.source_scores.index_select(0, edges.sources) +

@@ -23,7 +23,9 @@ struct AttentionInput {
 
 // Row v: per head the sum over edges (u, v) of weight * projected[u], where the weights of a
 // destination are the softmax over its edges of LeakyReLU(source_scores[u] +
-// destination_scores[v]), less those that dropout leaves out. Parallel edges count each. Zeros, and
+// destination_scores[v]), less those that dropout leaves out. Where the block has coefficients,
+// exp(score) counts an edge's coefficient times in that softmax (SoftmaxOfEdges); a destination
+// whose edges all have 0 gets zeros. Parallel edges count each. Zeros, and
 // no gradient, for a destination without edges. [destinations, heads * width], differentiable in
 // all three inputs. NaN and infinity go where the composition takes them. `by_source`: of `block`;
 // null: backward makes its own. Requires every index of `block` below the number of sources, and

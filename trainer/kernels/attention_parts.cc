@@ -13,6 +13,26 @@ namespace {
 // then still in the cache.
 constexpr int64_t kRowsAhead = 8;
 
+// `most`: of each destination the largest of `scores`.
+torch::Tensor SoftmaxOnDevice(const torch::Tensor& scores, const torch::Tensor& most,
+                              const BlockOnDevice& block) {
+  const torch::Tensor powers = torch::exp(scores - RowsOfDestinations(most, block));
+  return powers / RowsOfDestinations(SumOfEdges(powers, block), block);
+}
+
+// As SoftmaxOfEdges makes it of coefficients.
+torch::Tensor SoftmaxWithCoefficients(const torch::Tensor& scores, const BlockOnDevice& block) {
+  const torch::Tensor least =
+      torch::full({}, -std::numeric_limits<double>::infinity(), scores.options());
+  const torch::Tensor factors = block.coefficients.unsqueeze(1);
+  const torch::Tensor raised = torch::where(factors > 0, scores + factors.log(), least);
+  torch::Tensor most = LargestOfEdges(raised, block);
+  most = most.masked_fill(most == least, 0);
+  const torch::Tensor powers = torch::exp(raised - RowsOfDestinations(most, block));
+  const torch::Tensor sums = SumOfEdges(powers, block);
+  return powers / RowsOfDestinations(sums.masked_fill(sums == 0, 1), block);
+}
+
 }  // namespace
 
 torch::Tensor AttendForward(const torch::Tensor& projected, const BlockTensors& block,
@@ -29,7 +49,7 @@ torch::Tensor AttendForward(const torch::Tensor& projected, const BlockTensors& 
     for (int64_t begin = first; begin < last; begin += kRowsAhead) {
       const int64_t end = std::min(begin + kRowsAhead, last);
       score(begin, end, all);
-      SoftmaxOfEdges(picked.indptr, heads, begin, end, all);
+      SoftmaxOfEdges(picked.indptr, heads, picked.coefficients, begin, end, all);
       if (kept != all) {
         DropEdges(dropout, heads, picked.indptr[begin], picked.indptr[end], all, kept);
       }
@@ -78,8 +98,12 @@ torch::Tensor ComposedAttendByScores(const torch::Tensor& projected, const Compo
   const torch::Tensor most =
       torch::full({rows, heads}, -std::numeric_limits<double>::infinity(), scores.options())
           .scatter_reduce(0, by_head, scores.detach(), "amax");
-  const torch::Tensor powers = torch::exp(scores - most.index_select(0, edges.destinations));
-  const torch::Tensor sums = SumByRow(powers, edges.destinations, rows);
+  torch::Tensor powers = torch::exp(scores - most.index_select(0, edges.destinations));
+  if (edges.coefficients.defined()) {
+    powers = powers * edges.coefficients.to(scores.dtype()).unsqueeze(1);
+  }
+  torch::Tensor sums = SumByRow(powers, edges.destinations, rows);
+  if (edges.coefficients.defined()) sums = sums.masked_fill(sums == 0, 1);
   torch::Tensor weights = powers / sums.index_select(0, edges.destinations);
   if (dropout.dropped > 0) {
     const torch::Tensor kept = KeptPlaces(dropout, scores.size(0), heads).to(scores.device());
@@ -94,10 +118,10 @@ torch::Tensor ComposedAttendByScores(const torch::Tensor& projected, const Compo
 torch::Tensor AttendByScoresOnDevice(const torch::Tensor& projected, const BlockOnDevice& block,
                                      const torch::Tensor& scores, const Dropout& dropout) {
   const int64_t heads = scores.size(1);
-  const torch::Tensor most = LargestOfEdges(scores, block);
-  const torch::Tensor powers = torch::exp(scores - RowsOfDestinations(most, block));
-  torch::Tensor weights = powers / RowsOfDestinations(SumOfEdges(powers, block), block);
-  weights = DropOnDevice(weights, dropout);
+  const torch::Tensor weights = DropOnDevice(
+      block.coefficients.defined() ? SoftmaxWithCoefficients(scores, block)
+                                   : SoftmaxOnDevice(scores, LargestOfEdges(scores, block), block),
+      dropout);
   const torch::Tensor picked = RowsOfSources(projected, block);
   const torch::Tensor weighted =
       picked.view({picked.size(0), heads, picked.size(1) / heads}) * weights.unsqueeze(2);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -33,13 +34,17 @@ HWY_ATTR hn::Vec<D> ExpOf(D d, hn::Vec<D> x) {
 }
 
 // The scores of one destination's edges, `count` rows from `values` on, become weights: of the
-// heads in the lanes of `d`.
-template <class D>
+// heads in the lanes of `d`. `kMayBeNone`: where all scores are minus infinity, weights are 0.
+template <bool kMayBeNone, class D>
 HWY_ATTR void SoftmaxOf(D d, int64_t heads, int64_t count, float* values) {
   using V = hn::Vec<D>;
   V most = hn::Set(d, -std::numeric_limits<float>::infinity());
   for (int64_t e = 0; e < count; ++e) {
     most = hn::Max(hn::LoadU(d, values + e * heads), most);  // of NaN all weights become NaN
+  }
+  if constexpr (kMayBeNone) {
+    const V least = hn::Set(d, -std::numeric_limits<float>::infinity());
+    most = hn::IfThenElse(hn::Eq(most, least), hn::Zero(d), most);
   }
   V total = hn::Zero(d);
   for (int64_t e = 0; e < count; ++e) {
@@ -47,19 +52,42 @@ HWY_ATTR void SoftmaxOf(D d, int64_t heads, int64_t count, float* values) {
     total = hn::Add(total, power);
     hn::StoreU(power, d, values + e * heads);
   }
-  const V factor = hn::Div(hn::Set(d, 1.0F), total);
+  V factor = hn::Div(hn::Set(d, 1.0F), total);
+  if constexpr (kMayBeNone) factor = hn::IfThenZeroElse(hn::Eq(total, hn::Zero(d)), factor);
   for (int64_t e = 0; e < count; ++e) {
     hn::StoreU(hn::Mul(hn::LoadU(d, values + e * heads), factor), d, values + e * heads);
   }
 }
 
-HWY_ATTR void Softmax(const int64_t* indptr, int64_t heads, int64_t begin, int64_t end,
-                      float* values) {
+template <bool kMayBeNone>
+HWY_ATTR void SoftmaxBy(const int64_t* indptr, int64_t heads, int64_t begin, int64_t end,
+                        float* values) {
   ForHeads(heads, [&](auto d, int64_t head) HWY_ATTR {
     for (int64_t v = begin; v < end; ++v) {
-      SoftmaxOf(d, heads, indptr[v + 1] - indptr[v], values + indptr[v] * heads + head);
+      SoftmaxOf<kMayBeNone>(d, heads, indptr[v + 1] - indptr[v], values + indptr[v] * heads + head);
     }
   });
+}
+
+// To the scores of edges [begin, end): the logarithm of the edge's coefficient.
+void AddLogarithms(const float* coefficients, int64_t heads, int64_t begin, int64_t end,
+                   float* values) {
+  for (int64_t e = begin; e < end; ++e) {
+    float* const scores = values + e * heads;
+    if (coefficients[e] > 0) {
+      const float logarithm = std::log(coefficients[e]);
+      for (int64_t head = 0; head < heads; ++head) scores[head] += logarithm;
+    } else {
+      std::fill_n(scores, heads, -std::numeric_limits<float>::infinity());
+    }
+  }
+}
+
+HWY_ATTR void Softmax(const int64_t* indptr, int64_t heads, const float* coefficients,
+                      int64_t begin, int64_t end, float* values) {
+  if (coefficients == nullptr) return SoftmaxBy<false>(indptr, heads, begin, end, values);
+  AddLogarithms(coefficients, heads, indptr[begin], indptr[end], values);
+  SoftmaxBy<true>(indptr, heads, begin, end, values);
 }
 
 HWY_ATTR void SoftmaxBack(const int64_t* indptr, int64_t heads, const float* weights, int64_t begin,
@@ -215,9 +243,9 @@ HWY_EXPORT(Drop);
 HWY_EXPORT(Attend);
 HWY_EXPORT(AttendBack);
 
-void SoftmaxOfEdges(const int64_t* indptr, int64_t heads, int64_t begin, int64_t end,
-                    float* values) {
-  HWY_DYNAMIC_DISPATCH(Softmax)(indptr, heads, begin, end, values);
+void SoftmaxOfEdges(const int64_t* indptr, int64_t heads, const float* coefficients, int64_t begin,
+                    int64_t end, float* values) {
+  HWY_DYNAMIC_DISPATCH(Softmax)(indptr, heads, coefficients, begin, end, values);
 }
 
 void SoftmaxOfEdgesBackward(const int64_t* indptr, int64_t heads, const float* weights,

@@ -20,8 +20,11 @@ namespace halograph {
 // softmax over the edges of a destination. The largest score is taken off first, so no finite score
 // overflows. A score that is NaN or infinity makes all weights of its destination and head NaN;
 // minus infinity weighs 0, unless all of these scores are.
-void SoftmaxOfEdges(const int64_t* indptr, int64_t heads, int64_t begin, int64_t end,
-                    float* values);
+// With `coefficients`, one an edge, or null: exp(score) counts that often in the softmax, made of
+// scores plus logarithms, so no coefficient overflows. An edge of coefficient 0 weighs 0 whatever
+// its score; where all weigh 0, so they stay: their sum is 0, not 1.
+void SoftmaxOfEdges(const int64_t* indptr, int64_t heads, const float* coefficients, int64_t begin,
+                    int64_t end, float* values);
 
 // In place: the gradient of `weights`, which SoftmaxOfEdges made, becomes that of the scores.
 void SoftmaxOfEdgesBackward(const int64_t* indptr, int64_t heads, const float* weights,

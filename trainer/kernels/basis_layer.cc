@@ -4,6 +4,7 @@
 
 #include "trainer/kernels/basis_rows.h"
 #include "trainer/kernels/block_tensors.h"
+#include "trainer/kernels/relational_parts.h"
 
 namespace halograph {
 namespace {
@@ -29,7 +30,9 @@ BasisGroups GroupsOf(const BasisTensors& block, const torch::Tensor& coefficient
           .coefficients = coefficients.numel() > 0 ? coefficients.data_ptr<float>() : nullptr,
           .basis_of = block.basis_of.data_ptr<int64_t>(),
           .bases = block.bases,
-          .cols = cols};
+          .cols = cols,
+          .edge_coefficients = ValuesOf(block.edges.coefficients),
+          .degrees = ValuesOf(block.edges.degrees)};
 }
 
 void CheckBasisShapes(const torch::Tensor& rows, const RelationalBlock& block,
@@ -70,7 +73,7 @@ torch::Tensor BackToRows(const BasisTensors& block, const BasisGroups& of,
   const TransposedBlock& by_source = GivenOrMade(block.edges, rows.size(0), &own);
   const std::vector<int32_t> destinations = DestinationsOf(block);
   const GroupsOfSources sources = {by_source.indptr.data(), by_source.destinations.data(),
-                                   destinations.data()};
+                                   destinations.data(), by_source.coefficients.data()};
   const torch::Tensor rows_grad = torch::empty_like(rows);
   const MutableRows out = MutableRowsOf(rows_grad);
   const ConstRows of_out = ConstRowsOf(grad);
@@ -120,7 +123,7 @@ class BasisFunction : public torch::autograd::Function<BasisFunction> {
     });
     context->save_for_backward({rows, coefficients, block.groups, block.relations,
                                 block.edges.indptr, block.edges.indices, block.basis_of});
-    KeepBySource(context, block.edges);
+    KeepRestOf(context, block.edges);
     context->saved_data["bases"] = block.bases;
     context->saved_data["first_self"] = first_self;
     context->saved_data["rows_gradient"] = rows.requires_grad();
@@ -132,11 +135,8 @@ class BasisFunction : public torch::autograd::Function<BasisFunction> {
     const auto saved = context->get_saved_variables();
     const torch::Tensor& rows = saved[0];
     const torch::Tensor& coefficients = saved[1];
-    const BasisTensors block = {saved[2],
-                                saved[3],
-                                {saved[4], saved[5], KeptBySource(context)},
-                                saved[6],
-                                context->saved_data["bases"].toInt()};
+    const BasisTensors block = {saved[2], saved[3], KeptBlock(context, saved[4], saved[5]),
+                                saved[6], context->saved_data["bases"].toInt()};
     const torch::Tensor grad = grads[0].contiguous();
     const BasisGroups of = GroupsOf(block, coefficients, grad.size(1));
     torch::Tensor rows_grad, coefficients_grad;
@@ -157,12 +157,9 @@ torch::Tensor BasisLayer(const torch::Tensor& rows, const RelationalBlock& block
                          const TransposedBlock* by_source) {
   CheckLayerInput(rows, "BasisLayer");
   CheckBasisShapes(rows, block, weights, first_self);
-  const BasisTensors tensors = {
-      ViewOf(block.groups, torch::kInt64),
-      ViewOf(block.relations, torch::kInt32),
-      {ViewOf(block.indptr, torch::kInt64), ViewOf(block.sources, torch::kInt32), by_source},
-      torch::tensor(weights.basis_of, torch::kInt64),
-      weights.bases};
+  const BasisTensors tensors = {ViewOf(block.groups, torch::kInt64),
+                                ViewOf(block.relations, torch::kInt32), EdgesOf(block, by_source),
+                                torch::tensor(weights.basis_of, torch::kInt64), weights.bases};
   // A Function takes no undefined tensor.
   const torch::Tensor none = torch::empty({0, 0});
   return BasisFunction::apply(rows, weights.coefficients.defined() ? weights.coefficients : none,

@@ -4,7 +4,8 @@
 // left:
 //   z_v = s_v + the sum over relations r, over b, of a_rb * the mean of V_b[u] over the sources u
 //   of
-//         v by r, as often as they are listed; relations without edges into v count nothing
+//         v by r, as often as they are listed, by the block's coefficients and degrees
+//         (relational_aggregate.h); relations without edges into v count nothing
 // where row u of `rows` is [V_0[u], ..., V_{B-1}[u], s_u].
 #pragma once
 

@@ -35,7 +35,17 @@ HWY_ATTR void AddScaled(D d, const float* from, float weight, int64_t width, flo
 }
 
 HWY_ATTR float Reciprocal(const BasisGroups& of, int64_t group) {
-  return 1.0F / static_cast<float>(of.indptr[group + 1] - of.indptr[group]);
+  if (of.degrees == nullptr) {
+    return 1.0F / static_cast<float>(of.indptr[group + 1] - of.indptr[group]);
+  }
+  return of.degrees[group] > 0 ? 1.0F / of.degrees[group] : 0.0F;
+}
+
+// What edge e of a group counts. Without coefficients nothing is read of the edge.
+template <bool kWithCoefficients>
+HWY_INLINE float ShareOf(const float* edge_coefficients, int64_t e, float reciprocal) {
+  if constexpr (kWithCoefficients) return edge_coefficients[e] * reciprocal;
+  return reciprocal;
 }
 
 // Calls `use(basis, weight)` for each basis that the group takes, with what a source counts in it.
@@ -47,8 +57,9 @@ HWY_ATTR void ForEachBasis(const BasisGroups& of, int64_t group, float reciproca
   for (int64_t b = 0; b < of.bases; ++b) use(b, coefficients[b] * reciprocal);
 }
 
-HWY_ATTR void Add(const BasisGroups& of, const ConstRows& rows, int64_t begin, int64_t end,
-                  const MutableRows& out) {
+template <bool kWithCoefficients>
+HWY_ATTR void AddBy(const BasisGroups& of, const ConstRows& rows, int64_t begin, int64_t end,
+                    const MutableRows& out) {
   WithTagFor(of.cols, [&](auto d) HWY_ATTR {
     for (int64_t v = begin; v < end; ++v) {
       float* const to = out.data + v * out.stride;
@@ -56,7 +67,8 @@ HWY_ATTR void Add(const BasisGroups& of, const ConstRows& rows, int64_t begin, i
         const float reciprocal = Reciprocal(of, group);
         for (int64_t e = of.indptr[group]; e < of.indptr[group + 1]; ++e) {
           const float* const row = rows.data + of.sources[e] * rows.stride;
-          ForEachBasis(of, group, reciprocal, [&](int64_t basis, float weight) HWY_ATTR {
+          const float share = ShareOf<kWithCoefficients>(of.edge_coefficients, e, reciprocal);
+          ForEachBasis(of, group, share, [&](int64_t basis, float weight) HWY_ATTR {
             AddScaled(d, row + basis * of.cols, weight, of.cols, to);
           });
         }
@@ -65,16 +77,19 @@ HWY_ATTR void Add(const BasisGroups& of, const ConstRows& rows, int64_t begin, i
   });
 }
 
-HWY_ATTR void AddBack(const BasisGroups& of, const GroupsOfSources& by_source,
-                      const ConstRows& grad, int64_t begin, int64_t end,
-                      const MutableRows& rows_grad) {
+template <bool kWithCoefficients>
+HWY_ATTR void AddBackBy(const BasisGroups& of, const GroupsOfSources& by_source,
+                        const ConstRows& grad, int64_t begin, int64_t end,
+                        const MutableRows& rows_grad) {
   WithTagFor(of.cols, [&](auto d) HWY_ATTR {
     for (int64_t u = begin; u < end; ++u) {
       float* const to = rows_grad.data + u * rows_grad.stride;
       for (int64_t e = by_source.indptr[u]; e < by_source.indptr[u + 1]; ++e) {
         const int64_t group = by_source.groups[e];
         const float* const row = grad.data + by_source.destinations[group] * grad.stride;
-        ForEachBasis(of, group, Reciprocal(of, group), [&](int64_t basis, float weight) HWY_ATTR {
+        const float share =
+            ShareOf<kWithCoefficients>(by_source.edge_coefficients, e, Reciprocal(of, group));
+        ForEachBasis(of, group, share, [&](int64_t basis, float weight) HWY_ATTR {
           AddScaled(d, row, weight, of.cols, to + basis * of.cols);
         });
       }
@@ -82,8 +97,9 @@ HWY_ATTR void AddBack(const BasisGroups& of, const GroupsOfSources& by_source,
   });
 }
 
-HWY_ATTR void AddProducts(const BasisGroups& of, const ConstRows& rows, const ConstRows& grad,
-                          int64_t begin, int64_t end, float* coefficients_grad) {
+template <bool kWithCoefficients>
+HWY_ATTR void AddProductsBy(const BasisGroups& of, const ConstRows& rows, const ConstRows& grad,
+                            int64_t begin, int64_t end, float* coefficients_grad) {
   WithTagFor(of.cols, [&](auto d) HWY_ATTR {
     for (int64_t v = begin; v < end; ++v) {
       const float* const of_out = grad.data + v * grad.stride;
@@ -92,13 +108,35 @@ HWY_ATTR void AddProducts(const BasisGroups& of, const ConstRows& rows, const Co
         float* const to = coefficients_grad + of.relations[group] * of.bases;
         for (int64_t e = of.indptr[group]; e < of.indptr[group + 1]; ++e) {
           const float* const row = rows.data + of.sources[e] * rows.stride;
+          const float share = ShareOf<kWithCoefficients>(of.edge_coefficients, e, reciprocal);
           for (int64_t b = 0; b < of.bases; ++b) {
-            to[b] += reciprocal * InnerProduct(d, row + b * of.cols, of_out, of.cols);
+            to[b] += share * InnerProduct(d, row + b * of.cols, of_out, of.cols);
           }
         }
       }
     }
   });
+}
+
+HWY_ATTR void Add(const BasisGroups& of, const ConstRows& rows, int64_t begin, int64_t end,
+                  const MutableRows& out) {
+  if (of.edge_coefficients == nullptr) return AddBy<false>(of, rows, begin, end, out);
+  AddBy<true>(of, rows, begin, end, out);
+}
+HWY_ATTR void AddBack(const BasisGroups& of, const GroupsOfSources& by_source,
+                      const ConstRows& grad, int64_t begin, int64_t end,
+                      const MutableRows& rows_grad) {
+  if (of.edge_coefficients == nullptr) {
+    return AddBackBy<false>(of, by_source, grad, begin, end, rows_grad);
+  }
+  AddBackBy<true>(of, by_source, grad, begin, end, rows_grad);
+}
+HWY_ATTR void AddProducts(const BasisGroups& of, const ConstRows& rows, const ConstRows& grad,
+                          int64_t begin, int64_t end, float* coefficients_grad) {
+  if (of.edge_coefficients == nullptr) {
+    return AddProductsBy<false>(of, rows, grad, begin, end, coefficients_grad);
+  }
+  AddProductsBy<true>(of, rows, grad, begin, end, coefficients_grad);
 }
 
 }  // namespace

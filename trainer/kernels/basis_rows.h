@@ -12,7 +12,8 @@ namespace halograph {
 
 // A source's row has `cols` values for each basis. A group of relation r takes of the mean of its
 // sources' rows each basis b, coefficients[r, b] times; or, without coefficients, basis_of[r]
-// alone.
+// alone. A mean is the sum of rows, each times the edge's own coefficient, divided by the group's
+// degree, where there are these, else by the number of edges.
 struct BasisGroups {
   const int64_t* groups = nullptr;      // destinations + 1
   const int32_t* relations = nullptr;   // one a group
@@ -22,6 +23,8 @@ struct BasisGroups {
   const int64_t* basis_of = nullptr;    // one a relation, if there are no coefficients
   int64_t bases = 0;
   int64_t cols = 0;
+  const float* edge_coefficients = nullptr;  // one an edge; null: 1 throughout
+  const float* degrees = nullptr;            // one a group; or null
 };
 
 // Adds to destinations [begin, end) of `out`, of `cols` values: what their groups take of `rows`,
@@ -32,9 +35,10 @@ void AddBasisRows(const BasisGroups& of, const ConstRows& rows, int64_t begin, i
 // The groups that a source is in (TransposedBlock of the groups), and the destination of each
 // group.
 struct GroupsOfSources {
-  const int64_t* indptr = nullptr;        // sources + 1
-  const int32_t* groups = nullptr;        // one an edge, ascending within a source
-  const int32_t* destinations = nullptr;  // one a group
+  const int64_t* indptr = nullptr;           // sources + 1
+  const int32_t* groups = nullptr;           // one an edge, ascending within a source
+  const int32_t* destinations = nullptr;     // one a group
+  const float* edge_coefficients = nullptr;  // one an edge, where the groups have them
 };
 
 // Adds to sources [begin, end) of `rows_grad`, of a row's bases: the gradient of their rows, out of

@@ -8,7 +8,8 @@
 
 namespace halograph {
 
-// Tensors of int32 on one device, the values of a Block and of its TransposedBlock.
+// Tensors of int32 on one device, the values of a Block and of its TransposedBlock; of float32
+// where it has coefficients and degrees, else none of these.
 struct BlockOnDevice {
   torch::Tensor indptr;        // [destinations + 1]
   torch::Tensor indices;       // [edges]: the source of each
@@ -17,6 +18,8 @@ struct BlockOnDevice {
   torch::Tensor by_source_indptr;        // [sources + 1]
   torch::Tensor by_source_edges;         // [edges]: which of the block's each is, ascending
   torch::Tensor by_source_destinations;  // [edges]
+  torch::Tensor coefficients = {};       // [edges]
+  torch::Tensor degrees = {};            // [destinations], or [sources]
 
   [[nodiscard]] int64_t num_destinations() const { return indptr.size(0) - 1; }
   [[nodiscard]] int64_t num_edges() const { return indices.size(0); }

@@ -18,9 +18,10 @@ inline constexpr int64_t kRowGrain = 64;
 
 // Views of a block's arrays, so that a Function can keep them. The block must outlive them.
 struct BlockTensors {
-  torch::Tensor indptr;                        // int64
-  torch::Tensor indices;                       // int32
-  const TransposedBlock* by_source = nullptr;  // null: backward makes its own
+  torch::Tensor indptr;                           // int64
+  torch::Tensor indices;                          // int32
+  const TransposedBlock* by_source = nullptr;     // null: backward makes its own
+  torch::Tensor coefficients = {}, degrees = {};  // float32; none where the block has none
 
   [[nodiscard]] int64_t num_destinations() const { return indptr.size(0) - 1; }
 };
@@ -31,28 +32,62 @@ torch::Tensor ViewOf(const std::vector<T>& values, torch::ScalarType type) {
                           type);
 }
 
+// No tensor where there are no values.
+inline torch::Tensor ViewOfAny(const std::vector<float>& values) {
+  return values.empty() ? torch::Tensor() : ViewOf(values, torch::kFloat32);
+}
+
+// Throws c10::Error unless a block has a coefficient for each edge, or none, and degrees of all
+// destinations, or none: what lies beyond them would be read.
+inline void CheckFactors(size_t edges, size_t destinations, const std::vector<float>& coefficients,
+                         const std::vector<float>& degrees) {
+  TORCH_CHECK(coefficients.empty() || coefficients.size() == edges, "a block of ", edges,
+              " edges has coefficients of ", coefficients.size());
+  TORCH_CHECK(degrees.empty() || degrees.size() >= destinations, "a block of ", destinations,
+              " destinations has degrees of ", degrees.size());
+}
+
 inline BlockTensors TensorsOf(const Block& block, const TransposedBlock* by_source = nullptr) {
-  return {ViewOf(block.indptr, torch::kInt64), ViewOf(block.indices, torch::kInt32), by_source};
+  CheckFactors(block.indices.size(), block.indptr.size() - 1, block.coefficients, block.degrees);
+  return {ViewOf(block.indptr, torch::kInt64), ViewOf(block.indices, torch::kInt32), by_source,
+          ViewOfAny(block.coefficients), ViewOfAny(block.degrees)};
 }
 
 // Of a block that nobody else has: it lives as long as the tensors.
 inline BlockTensors OwnTensorsOf(Block block) {
+  CheckFactors(block.indices.size(), block.indptr.size() - 1, block.coefficients, block.degrees);
   const auto kept = std::make_shared<const Block>(std::move(block));
-  const auto view = [&kept](const auto& values, torch::ScalarType type) {
+  const auto view = [&kept](const auto& values, torch::ScalarType type) -> torch::Tensor {
+    if (values.empty() && type == torch::kFloat32) return {};
     using T = typename std::decay_t<decltype(values)>::value_type;
     return torch::from_blob(
         const_cast<T*>(values.data()), {static_cast<int64_t>(values.size())}, [kept](void*) {},
         type);
   };
-  return {view(kept->indptr, torch::kInt64), view(kept->indices, torch::kInt32)};
+  return {view(kept->indptr, torch::kInt64), view(kept->indices, torch::kInt32), nullptr,
+          view(kept->coefficients, torch::kFloat32), view(kept->degrees, torch::kFloat32)};
 }
 
-// How a Function's backward gets `by_source`, which is no tensor.
-inline void KeepBySource(torch::autograd::AutogradContext* context, const BlockTensors& block) {
+// How a Function's backward gets a block whose `indptr` and `indices` it saves: the rest of it.
+inline void KeepRestOf(torch::autograd::AutogradContext* context, const BlockTensors& block) {
   context->saved_data["by_source"] = reinterpret_cast<int64_t>(block.by_source);
+  if (block.coefficients.defined()) context->saved_data["coefficients"] = block.coefficients;
+  if (block.degrees.defined()) context->saved_data["degrees"] = block.degrees;
 }
-inline const TransposedBlock* KeptBySource(torch::autograd::AutogradContext* context) {
-  return reinterpret_cast<const TransposedBlock*>(context->saved_data["by_source"].toInt());
+inline BlockTensors KeptBlock(torch::autograd::AutogradContext* context,
+                              const torch::Tensor& indptr, const torch::Tensor& indices) {
+  auto& saved = context->saved_data;
+  const auto tensor = [&saved](const char* name) {
+    const auto found = saved.find(name);
+    return found == saved.end() ? torch::Tensor() : found->second.toTensor();
+  };
+  return {indptr, indices, reinterpret_cast<const TransposedBlock*>(saved["by_source"].toInt()),
+          tensor("coefficients"), tensor("degrees")};
+}
+
+// The values of a tensor of float32; null for no tensor.
+inline const float* ValuesOf(const torch::Tensor& values) {
+  return values.defined() ? values.data_ptr<float>() : nullptr;
 }
 
 // Throws c10::Error if a block by source cannot be that of `block`, by its sizes: what lies beyond
@@ -68,6 +103,9 @@ inline void CheckBySource(const TransposedBlock& by_source, const BlockTensors& 
               "the block by source has ", size(by_source.indptr) - 1, " sources, ",
               size(by_source.reciprocals), " destinations and ", size(by_source.edges),
               " edges, and its block ", num_sources, ", ", rows, " and ", edges);
+  TORCH_CHECK(size(by_source.coefficients) == (block.coefficients.defined() ? edges : 0),
+              "the block by source has ", size(by_source.coefficients), " coefficients, its block ",
+              block.coefficients.defined() ? edges : 0);
 }
 
 // The block by source: the one that was given, whose sizes are checked, or else one made now, into
@@ -79,7 +117,8 @@ inline void CheckBySource(const TransposedBlock& by_source, const BlockTensors& 
     return *block.by_source;
   }
   *own = Transpose(block.indptr.data_ptr<int64_t>(), block.num_destinations(),
-                   block.indices.data_ptr<int32_t>(), num_sources);
+                   block.indices.data_ptr<int32_t>(), num_sources,
+                   {ValuesOf(block.coefficients), ValuesOf(block.degrees)});
   return *own;
 }
 
@@ -115,12 +154,21 @@ inline uint64_t* WordsOf(const torch::Tensor& mask) {
 }
 
 // Rows of sources, picked by destination; rows of destinations, picked by source.
+template <typename Rows>
+Picked<Rows> PickBy(const BlockTensors& block, const Rows& rows, int64_t cols) {
+  return {block.indptr.data_ptr<int64_t>(),
+          block.indices.data_ptr<int32_t>(),
+          rows,
+          cols,
+          ValuesOf(block.coefficients),
+          ValuesOf(block.degrees)};
+}
 inline PickedRows PickBy(const BlockTensors& block, const torch::Tensor& rows) {
-  return {block.indptr.data_ptr<int64_t>(), block.indices.data_ptr<int32_t>(), ConstRowsOf(rows),
-          rows.size(1)};
+  return PickBy(block, ConstRowsOf(rows), rows.size(1));
 }
 inline PickedRows PickBy(const TransposedBlock& block, const torch::Tensor& rows) {
-  return {block.indptr.data(), block.destinations.data(), ConstRowsOf(rows), rows.size(1)};
+  return {block.indptr.data(), block.destinations.data(), ConstRowsOf(rows), rows.size(1),
+          block.coefficients.empty() ? nullptr : block.coefficients.data()};
 }
 
 }  // namespace halograph

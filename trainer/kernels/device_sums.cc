@@ -8,15 +8,18 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-// Row i: the sum of rows[picks[p]] over p in [bounds[i], bounds[i + 1]).
+// Row i: the sum of rows[picks[p]] over p in [bounds[i], bounds[i + 1]), each times factors[p], if
+// there are factors.
 torch::Tensor SumOfPicked(const torch::Tensor& rows, const torch::Tensor& picks,
-                          const torch::Tensor& bounds) {
+                          const torch::Tensor& bounds, const torch::Tensor& factors = {}) {
   const int64_t count = bounds.size(0) - 1;
   if (picks.size(0) == 0 || count == 0) return torch::zeros({count, rows.size(1)}, rows.options());
   constexpr int64_t kSum = 0;
+  const auto weights = factors.defined() ? c10::optional<torch::Tensor>(factors) : c10::nullopt;
   return std::get<0>(at::embedding_bag(rows.contiguous(), picks, bounds,
                                        /*scale_grad_by_freq=*/false, kSum, /*sparse=*/false,
-                                       /*per_sample_weights=*/{}, /*include_last_offset=*/true));
+                                       /*per_sample_weights=*/weights,
+                                       /*include_last_offset=*/true));
 }
 
 torch::Tensor EdgesInOrder(const BlockOnDevice& block) {
@@ -25,9 +28,9 @@ torch::Tensor EdgesInOrder(const BlockOnDevice& block) {
 
 // Of a source: the sum of rows[picks[p]] over its edges p.
 torch::Tensor SumBySource(const torch::Tensor& rows, const torch::Tensor& picks,
-                          const BlockOnDevice& block) {
+                          const BlockOnDevice& block, const torch::Tensor& factors = {}) {
   TORCH_CHECK(block.by_source_indptr.defined(), "a block on a device has no form by source");
-  return SumOfPicked(rows, picks, block.by_source_indptr);
+  return SumOfPicked(rows, picks, block.by_source_indptr, factors);
 }
 
 const BlockOnDevice& Kept(AutogradContext* context) {
@@ -43,11 +46,15 @@ class SumOfSourcesFunction : public torch::autograd::Function<SumOfSourcesFuncti
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& h,
                                const BlockOnDevice& block) {
     Keep(context, block);
-    return SumOfPicked(h, block.indices, block.indptr);
+    return SumOfPicked(h, block.indices, block.indptr, block.coefficients);
   }
   static tensor_list backward(AutogradContext* context, tensor_list grads) {
     const BlockOnDevice& block = Kept(context);
-    return {SumBySource(grads[0], block.by_source_destinations, block), torch::Tensor()};
+    torch::Tensor factors;
+    if (block.coefficients.defined()) {
+      factors = block.coefficients.index_select(0, block.by_source_edges);
+    }
+    return {SumBySource(grads[0], block.by_source_destinations, block, factors), torch::Tensor()};
   }
 };
 
@@ -132,6 +139,27 @@ torch::Tensor LargestOfEdges(const torch::Tensor& edges, const BlockOnDevice& bl
 torch::Tensor DegreesOf(const BlockOnDevice& block) {
   const int64_t rows = block.num_destinations();
   return block.indptr.narrow(0, 1, rows) - block.indptr.narrow(0, 0, rows);
+}
+
+torch::Tensor ReciprocalsOf(const BlockOnDevice& block) {
+  if (!block.degrees.defined()) {
+    return DegreesOf(block).clamp_min(1).to(torch::kFloat32).reciprocal();
+  }
+  const torch::Tensor degrees = block.degrees.narrow(0, 0, block.num_destinations());
+  return torch::where(degrees > 0, degrees.reciprocal(), torch::zeros({}, degrees.options()));
+}
+
+torch::Tensor CoefficientsBySource(const BlockOnDevice& block, int64_t num_sources) {
+  const torch::Tensor values = block.coefficients.unsqueeze(1);
+  if (block.by_source_indptr.defined()) {
+    return SumBySource(values, block.by_source_edges, block).squeeze(1);
+  }
+  // A stable sort is the block by source.
+  const auto [sources, edges] =
+      block.indices.sort(/*stable=*/true, /*dim=*/0, /*descending=*/false);
+  const torch::Tensor bounds =
+      torch::searchsorted(sources, torch::arange(num_sources + 1, sources.options()), true);
+  return SumOfPicked(values, edges.to(torch::kInt32), bounds).squeeze(1);
 }
 
 torch::Tensor KeptPlacesOn(const torch::Device& device, const Dropout& dropout, int64_t rows,

@@ -11,9 +11,10 @@
 
 namespace halograph {
 
-// Row v: the sum of rows h[u] over the sources u of v, as often as they are listed; zeros without
-// edges. [destinations, h.size(1)], float32. `h`: [sources, columns], float32.
-// Differentiable; throws c10::Error on the way back where the block has no form by source.
+// Row v: the sum of rows h[u] over the sources u of v, as often as they are listed, each times the
+// coefficient of its edge, where the block has these; zeros without edges. [destinations,
+// h.size(1)], float32. `h`: [sources, columns], float32. Differentiable; throws c10::Error on the
+// way back where the block has no form by source.
 [[nodiscard]] torch::Tensor SumOfSources(const torch::Tensor& h, const BlockOnDevice& block);
 
 // [edges, columns]: the row of each edge's source, or destination. Differentiable, as SumOfSources.
@@ -26,6 +27,13 @@ namespace halograph {
 
 // In-edges of each destination, int32 [destinations].
 [[nodiscard]] torch::Tensor DegreesOf(const BlockOnDevice& block);
+
+// The reciprocals of what means divide by, float32 [destinations]: the block's degrees, or the
+// number of its edges; 0 where that is 0.
+[[nodiscard]] torch::Tensor ReciprocalsOf(const BlockOnDevice& block);
+// Of each source the sum of the coefficients of its edges, float32 [num_sources]. The block must
+// have coefficients; it needs no form by source.
+[[nodiscard]] torch::Tensor CoefficientsBySource(const BlockOnDevice& block, int64_t num_sources);
 
 // Whether `dropout` keeps the value at (row, column): bool [rows, cols], made on `device`.
 [[nodiscard]] torch::Tensor KeptPlacesOn(const torch::Device& device, const Dropout& dropout,

@@ -51,7 +51,7 @@ class DynamicAttentionFunction : public torch::autograd::Function<DynamicAttenti
         dropout, &weights);
     context->save_for_backward(
         {sources, destinations, vector, block.indptr, block.indices, weights.all, weights.kept});
-    KeepBySource(context, block);
+    KeepRestOf(context, block);
     KeepDropout(context, dropout);
     context->saved_data["slope"] = slope;
     return out;
@@ -61,7 +61,7 @@ class DynamicAttentionFunction : public torch::autograd::Function<DynamicAttenti
                                                torch::autograd::tensor_list grads) {
     const auto saved = context->get_saved_variables();
     const torch::Tensor& sources = saved[0];
-    const BlockTensors block = {saved[3], saved[4], KeptBySource(context)};
+    const BlockTensors block = KeptBlock(context, saved[3], saved[4]);
     const DynamicScores scores =
         DynamicScoresOf(sources, saved[1], saved[2], context->saved_data["slope"].toDouble());
     TransposedBlock own;
@@ -131,7 +131,7 @@ torch::Tensor DynamicAttend(const DynamicAttentionInput& input, const BlockOnDev
 }
 
 torch::Tensor ComposedDynamicAttend(const DynamicAttentionInput& input, const Block& block) {
-  const ComposedBlock edges = ComposedBlockOf(block.indptr, block.indices, input.sources.device());
+  const ComposedBlock edges = ComposedBlockOf(block, input.sources.device());
   CheckDynamicShapes(input, edges.degrees.size(0));
   const torch::Tensor sums = input.sources.index_select(0, edges.sources) +
                              input.destinations.index_select(0, edges.destinations);

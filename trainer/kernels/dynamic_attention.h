@@ -22,7 +22,8 @@ struct DynamicAttentionInput {
 
 // Row v: per head the sum over edges (u, v) of weight * sources[u], where the weights of a
 // destination are the softmax over its edges of <vector, LeakyReLU(sources[u] + destinations[v])>,
-// less those that dropout leaves out. Parallel edges count each. Zeros, and no gradient, for a
+// less those that dropout leaves out. Coefficients of the block count as in attention.h. Parallel
+// edges count each. Zeros, and no gradient, for a
 // destination without edges. [destinations, heads * width], differentiable in all three tensors.
 // NaN and infinity go where the composition takes them.
 // `by_source`: of `block`; null: backward makes its own. Requires every index of `block` below the

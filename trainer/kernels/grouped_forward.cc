@@ -53,7 +53,8 @@ void Forward::FillMeans(int64_t begin, int64_t end) const {
   const int64_t blocks = means.size(1) == picked.cols ? 1 : diagonal.blocks;
   const int64_t cols = picked.cols / blocks, step = means.size(1) / blocks;
   const MutableBf16Rows out = MutableBf16RowsOf(means);
-  PickedRows some = {picked.indptr, picked.indices, picked.rows, cols};
+  PickedRows some = picked;
+  some.cols = cols;
   for (int64_t b = 0; b < blocks; ++b, some.rows.data += cols) {
     MeanOfRows(some, begin, end, MutableBf16Rows{out.data + b * step, out.stride});
   }

@@ -22,7 +22,7 @@ class GroupedFunction : public torch::autograd::Function<GroupedFunction> {
       context->save_for_backward({groups.relations, groups.destinations, groups.matrix_of,
                                   groups.edges.indptr, groups.edges.indices, rows.mask, rows.means,
                                   rows.own, matrices, self});
-      KeepBySource(context, groups.edges);
+      KeepRestOf(context, groups.edges);
       context->saved_data["scale"] = static_cast<double>(output.dropout.scale());
       context->saved_data["num_sources"] = h.size(0);
       context->saved_data["first_self"] = nodes.first;
@@ -33,8 +33,8 @@ class GroupedFunction : public torch::autograd::Function<GroupedFunction> {
 
   static tensor_list backward(AutogradContext* context, tensor_list grads) {
     const auto saved = context->get_saved_variables();
-    const GroupTensors groups = {
-        saved[0], saved[1], saved[2], {saved[3], saved[4], KeptBySource(context)}};
+    const GroupTensors groups = {saved[0], saved[1], saved[2],
+                                 KeptBlock(context, saved[3], saved[4])};
     const bool to_inputs = context->saved_data["input_gradient"].toBool();
     const GroupedGradients found =
         GroupedBackward(grads[0], {{}, saved[5], saved[6], saved[7]},

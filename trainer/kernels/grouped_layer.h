@@ -25,7 +25,8 @@ struct LayerNodes {
 };
 
 // Row v: self h[nodes.first + v] + bias + the sum over relations r of W_m mean(h[u]) over the
-// sources u of v by r, with m = matrix_of[r]; then ReLU and dropout as `output` says. [nodes.count,
+// sources u of v by r, by the coefficients and degrees of `groups.edges` (aggregate.h), with m =
+// matrix_of[r]; then ReLU and dropout as `output` says. [nodes.count,
 // out], differentiable in `h` and weights; matrices without an edge get a gradient of zeros, and
 // none at all if no relation has an edge. NaN and infinity go where the composition takes them.
 // `h`: the stacked inputs, float32, contiguous, on the CPU. `matrix_of`: one a relation of

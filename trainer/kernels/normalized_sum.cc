@@ -1,6 +1,7 @@
 #include "trainer/kernels/normalized_sum.h"
 
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "trainer/blocks/self_and_mean.h"
@@ -15,16 +16,27 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-torch::Tensor ReciprocalRoots(const std::vector<int64_t>& degrees) {
+// Exact for counts, so that those give the bits of integers.
+torch::Tensor ReciprocalRoots(const std::vector<double>& degrees) {
   torch::Tensor scales = torch::empty({static_cast<int64_t>(degrees.size())}, torch::kFloat32);
   auto* out = scales.data_ptr<float>();
-  for (const int64_t degree : degrees) *out++ = 1 / std::sqrt(static_cast<float>(degree + 1));
+  for (const double degree : degrees) *out++ = 1 / std::sqrt(static_cast<float>(degree + 1));
   return scales;
 }
 
-std::vector<int64_t> InDegrees(const Block& block) {
-  std::vector<int64_t> degrees(block.indptr.size() - 1);
-  for (size_t v = 0; v < degrees.size(); ++v) degrees[v] = block.indptr[v + 1] - block.indptr[v];
+// Of the destinations.
+std::vector<double> InDegrees(const Block& block) {
+  const size_t rows = block.indptr.size() - 1;
+  CheckFactors(block.indices.size(), rows, block.coefficients, block.degrees);
+  if (!block.degrees.empty()) return {block.degrees.begin(), block.degrees.begin() + rows};
+  std::vector<double> degrees(rows);
+  for (size_t v = 0; v < rows; ++v) {
+    const int64_t begin = block.indptr[v], end = block.indptr[v + 1];
+    degrees[v] = block.coefficients.empty()
+                     ? static_cast<double>(end - begin)
+                     : std::accumulate(block.coefficients.begin() + begin,
+                                       block.coefficients.begin() + end, 0.0);
+  }
   return degrees;
 }
 
@@ -38,6 +50,12 @@ const float* WideRow(const uint16_t* row, int64_t cols, std::vector<float>* room
   return room->data();
 }
 
+// Throws unless degrees that a block gives are those of all of its sources.
+void CheckDegreesOfSources(int64_t degrees, int64_t num_sources) {
+  TORCH_CHECK(degrees == num_sources, "the block has degrees of ", degrees, " nodes and ",
+              num_sources, " sources: the propagation divides by those of all");
+}
+
 // Either way: row i of the result is out_scales[i] * (scales[i] rows[i] + the sum over those that
 // are picked of scales[p] rows[p]). Row i itself is there for i below `own_rows`.
 template <typename Rows>
@@ -49,8 +67,7 @@ struct Propagation {
 
   // Rows [begin, end); `out` begins with the first of them.
   void Fill(int64_t begin, int64_t end, const MutableRows& out) const {
-    ScaledSumOfRows(Picked<Rows>{picked.indptr + begin, picked.indices, picked.rows, picked.cols},
-                    scales, {}, 0, 0, end - begin, out);
+    ScaledSumOfRows(picked.From(begin), scales, {}, 0, 0, end - begin, out);
     std::vector<float> room;
     for (int64_t i = begin; i < end; ++i) {
       const float factor = out_scales[i];
@@ -83,7 +100,7 @@ class NormalizedSumFunction : public torch::autograd::Function<NormalizedSumFunc
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& h,
                                const BlockTensors& block, const DegreeScales& scales) {
     context->save_for_backward({block.indptr, block.indices, scales.sources, scales.destinations});
-    KeepBySource(context, block);
+    KeepRestOf(context, block);
     context->saved_data["type"] = static_cast<int64_t>(h.scalar_type());
     const int64_t rows = block.num_destinations();
     torch::Tensor out = RowsWithRoom(rows, h.size(1));
@@ -92,10 +109,7 @@ class NormalizedSumFunction : public torch::autograd::Function<NormalizedSumFunc
                                                  scales.destinations.data_ptr<float>(), rows},
               out);
     };
-    IsBf16(h)
-        ? sum(PickedBf16Rows{block.indptr.data_ptr<int64_t>(), block.indices.data_ptr<int32_t>(),
-                             ConstBf16RowsOf(h), h.size(1)})
-        : sum(PickBy(block, h));
+    IsBf16(h) ? sum(PickBy(block, ConstBf16RowsOf(h), h.size(1))) : sum(PickBy(block, h));
     return out;
   }
 
@@ -105,7 +119,7 @@ class NormalizedSumFunction : public torch::autograd::Function<NormalizedSumFunc
     const torch::Tensor grad = grads[0].stride(1) == 1 ? grads[0] : grads[0].contiguous();
     TransposedBlock own;
     const TransposedBlock& by_source =
-        GivenOrMade({saved[0], saved[1], KeptBySource(context)}, num_sources, &own);
+        GivenOrMade(KeptBlock(context, saved[0], saved[1]), num_sources, &own);
     torch::Tensor grad_h =
         torch::empty({num_sources, grad.size(1)},
                      static_cast<torch::ScalarType>(context->saved_data["type"].toInt()));
@@ -120,16 +134,31 @@ torch::Tensor ReciprocalRootsOf(const torch::Tensor& degrees) {
   return (degrees + 1).to(torch::kFloat32).sqrt().reciprocal();
 }
 
+// Of the destinations.
+torch::Tensor InDegreesOnDevice(const BlockOnDevice& block) {
+  if (block.degrees.defined()) return block.degrees.narrow(0, 0, block.num_destinations());
+  if (!block.coefficients.defined()) return DegreesOf(block);
+  return SumOfEdges(block.coefficients.unsqueeze(1), block).squeeze(1);
+}
+
+// Of each source the times that it is listed, or the sum of the coefficients of these edges.
+torch::Tensor ListedOnDevice(const BlockOnDevice& block, int64_t num_sources) {
+  if (block.coefficients.defined()) return CoefficientsBySource(block, num_sources);
+  const torch::Tensor ones = torch::ones({block.num_edges()}, block.indices.options());
+  return torch::zeros({num_sources}, ones.options()).index_add(0, block.indices, ones);
+}
+
 // As ScalesByDegree, on the block's device.
 DegreeScales ScalesOnDevice(const BlockOnDevice& block, const BlockOnDevice* outer,
                             int64_t num_sources) {
-  const torch::Tensor degrees = DegreesOf(block);
-  const torch::Tensor destinations = ReciprocalRootsOf(degrees);
-  if (outer != nullptr) return {ReciprocalRootsOf(DegreesOf(*outer)), destinations};
+  const torch::Tensor destinations = ReciprocalRootsOf(InDegreesOnDevice(block));
+  if (block.degrees.defined()) {
+    CheckDegreesOfSources(block.degrees.size(0), num_sources);
+    return {ReciprocalRootsOf(block.degrees), destinations};
+  }
+  if (outer != nullptr) return {ReciprocalRootsOf(InDegreesOnDevice(*outer)), destinations};
   const int64_t own = block.num_destinations();
-  const torch::Tensor ones = torch::ones({block.num_edges()}, block.indices.options());
-  const torch::Tensor listed =
-      torch::zeros({num_sources}, ones.options()).index_add(0, block.indices, ones);
+  const torch::Tensor listed = ListedOnDevice(block, num_sources);
   return {torch::cat({destinations, ReciprocalRootsOf(listed.narrow(0, own, num_sources - own))}),
           destinations};
 }
@@ -137,10 +166,17 @@ DegreeScales ScalesOnDevice(const BlockOnDevice& block, const BlockOnDevice* out
 }  // namespace
 
 DegreeScales ScalesByDegree(const Block& block, const Block* outer, int64_t num_sources) {
-  const std::vector<int64_t> destinations = InDegrees(block);
+  const std::vector<double> destinations = InDegrees(block);
+  if (!block.degrees.empty()) {
+    CheckDegreesOfSources(static_cast<int64_t>(block.degrees.size()), num_sources);
+    return {ReciprocalRoots({block.degrees.begin(), block.degrees.end()}),
+            ReciprocalRoots(destinations)};
+  }
   if (outer != nullptr) return {ReciprocalRoots(InDegrees(*outer)), ReciprocalRoots(destinations)};
-  std::vector<int64_t> sources(static_cast<size_t>(num_sources));
-  for (const int32_t source : block.indices) ++sources[source];
+  std::vector<double> sources(static_cast<size_t>(num_sources));
+  for (size_t e = 0; e < block.indices.size(); ++e) {
+    sources[block.indices[e]] += block.coefficients.empty() ? 1 : block.coefficients[e];
+  }
   std::copy(destinations.begin(), destinations.end(), sources.begin());
   return {ReciprocalRoots(sources), ReciprocalRoots(destinations)};
 }
@@ -171,12 +207,11 @@ torch::Tensor NormalizedByDegree(const torch::Tensor& h, const BlockRef& block,
 
 torch::Tensor ComposedNormalizedSum(const torch::Tensor& h, const Block& block,
                                     const DegreeScales& scales) {
-  const ComposedBlock edges = ComposedBlockOf(block.indptr, block.indices, h.device());
+  const ComposedBlock edges = ComposedBlockOf(block, h.device());
   const int64_t rows = edges.degrees.size(0);
   const torch::Tensor scaled = h * scales.sources.unsqueeze(1);
-  const torch::Tensor sums =
-      SumByRow(scaled.index_select(0, edges.sources), edges.destinations, rows);
-  return (sums + scaled.narrow(0, 0, rows)) * scales.destinations.unsqueeze(1);
+  return (SumOfSourcesBy(edges, scaled) + scaled.narrow(0, 0, rows)) *
+         scales.destinations.unsqueeze(1);
 }
 
 }  // namespace halograph

@@ -15,12 +15,14 @@ struct DegreeScales {
   torch::Tensor destinations;  // [destinations]
 };
 
-// The degree of a node is the number of its in-edges in the block that it is a destination of:
+// Where the block gives degrees, these are taken, of sources and destinations.
+// Else the degree of a node is the number of its in-edges, or the sum of their coefficients, in the
+// block that it is a destination of:
 //   a destination  in this block
 //   a source       in `outer`, the next block away from the seeds, whose destinations are this
 //                  block's sources
 //   in the outermost block (`outer` null), of a source that is a destination too: as that; of any
-//   other, the number of times that this block lists it
+//   other, the number of times that this block lists it, or the sum of these edges' coefficients
 // So with all neighbours, on an undirected graph, each degree is the graph's own but for nodes of
 // the outermost ring, whose edges nobody asked for: of these the minibatch has seen the edges into
 // the block, which are fewer. With drawn neighbours a degree is at most the fanout: what is summed
@@ -30,13 +32,14 @@ struct DegreeScales {
 [[nodiscard]] DegreeScales ScalesByDegree(const Block& block, const Block* outer,
                                           int64_t num_sources);
 
-// Row v: d(v) * (s(v) h[v] + the sum of s(u) h[u] over the sources u of v, as often as listed),
-// where s and d are the scales of sources and destinations. [destinations, h.size(1)], float32,
-// rows further apart than long (RowsWithRoom), differentiable in h. `h`: float32, or bfloat16, as
-// is its gradient then, summed in float32 and rounded once; on the CPU, rows without gaps within;
-// its first rows are the destinations'. `by_source`: of `block`; null: backward makes its own.
-// Requires every index of `block` below h.size(0), and that both live until backward is done. The
-// number of threads changes no bit. Throws c10::Error as libtorch does.
+// Row v: d(v) * (s(v) h[v] + the sum of s(u) h[u] over the sources u of v, as often as listed, each
+// times the coefficient of its edge, where the block has these), where s and d are the scales of
+// sources and destinations: a self loop has coefficient 1. [destinations, h.size(1)], float32, rows
+// further apart than long (RowsWithRoom), differentiable in h. `h`: float32, or bfloat16, as is its
+// gradient then, summed in float32 and rounded once; on the CPU, rows without gaps within; its
+// first rows are the destinations'. `by_source`: of `block`; null: backward makes its own. Requires
+// every index of `block` below h.size(0), and that both live until backward is done. The number of
+// threads changes no bit. Throws c10::Error as libtorch does.
 [[nodiscard]] torch::Tensor NormalizedSum(const torch::Tensor& h, const Block& block,
                                           const DegreeScales& scales,
                                           const TransposedBlock* by_source = nullptr);

@@ -27,9 +27,8 @@ struct RelationalTensors {
 };
 
 RelationalTensors TensorsOf(const RelationalBlock& block, const TransposedBlock* by_source) {
-  return {ViewOf(block.groups, torch::kInt64),
-          ViewOf(block.relations, torch::kInt32),
-          {ViewOf(block.indptr, torch::kInt64), ViewOf(block.sources, torch::kInt32), by_source}};
+  return {ViewOf(block.groups, torch::kInt64), ViewOf(block.relations, torch::kInt32),
+          EdgesOf(block, by_source)};
 }
 
 GroupedBases BasesOf(const RelationalTensors& block, const torch::Tensor& coefficients) {
@@ -91,7 +90,7 @@ void SaveForBack(torch::autograd::AutogradContext* context, const torch::Tensor&
                                         block.edges.indices, coefficients,    means};
   all.insert(all.end(), more.begin(), more.end());
   context->save_for_backward(all);
-  KeepBySource(context, block.edges);
+  KeepRestOf(context, block.edges);
   context->saved_data["num_sources"] = h.size(0);
   context->saved_data["input_gradient"] = h.requires_grad();
   context->saved_data["first_self"] = first_self;
@@ -107,7 +106,7 @@ struct ArgumentGradients {
 ArgumentGradients BackToArguments(torch::autograd::AutogradContext* context,
                                   const torch::autograd::variable_list& saved,
                                   const torch::Tensor& grad) {
-  const RelationalTensors block = {saved[0], saved[1], {saved[2], saved[3], KeptBySource(context)}};
+  const RelationalTensors block = {saved[0], saved[1], KeptBlock(context, saved[2], saved[3])};
   const torch::Tensor& means = saved[5];
   const bool to_inputs = context->saved_data["input_gradient"].toBool();
   torch::Tensor means_grad;
@@ -235,11 +234,10 @@ torch::Tensor ComposedRelationalAggregate(const torch::Tensor& h, const Relation
                                           const torch::Tensor& coefficients,
                                           std::optional<int64_t> first_self) {
   CheckRelationalShapes(h, block, coefficients, first_self.value_or(-1));
-  const ComposedBlock edges = ComposedBlockOf(block.indptr, block.sources, h.device());
+  const ComposedBlock edges =
+      ComposedBlockOf(block.indptr, block.sources, h.device(), block.coefficients, block.degrees);
   const ComposedBlock groups = ComposedBlockOf(block.groups, block.relations, h.device());
-  const torch::Tensor means =
-      SumByRow(h.index_select(0, edges.sources), edges.destinations, edges.degrees.size(0)) /
-      edges.degrees.unsqueeze(1);
+  const torch::Tensor means = MeanOfSourcesBy(edges, h);
   const torch::Tensor factors = coefficients.index_select(0, groups.sources);
   const int64_t rows = groups.degrees.size(0);
   std::vector<torch::Tensor> parts;

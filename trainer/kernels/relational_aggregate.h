@@ -12,7 +12,8 @@
 namespace halograph {
 
 // Row v: for each basis b, h.size(1) columns from b * h.size(1) on, the sum over relations r of
-// coefficients[r, b] * mean(h[u]) over the sources u of v by r, as often as they are listed;
+// coefficients[r, b] * mean(h[u]) over the sources u of v by r, as often as they are listed, each
+// times the coefficient of its edge, divided by the group's degree, where the block has these;
 // relations without edges into v count nothing. With `first_self` the row ends with
 // h[first_self + v]. [destinations, (bases + self) * h.size(1)], differentiable in `h` and
 // `coefficients`. NaN and infinity go where the composition takes them.

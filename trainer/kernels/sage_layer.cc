@@ -20,8 +20,7 @@ void CheckSageInput(const torch::Tensor& h) {
 template <typename Rows, typename OutRows>
 MakeRows MakeSelfAndMean(const Rows& rows, int64_t cols, const BlockTensors& block,
                          const OutRows& out) {
-  const Picked<Rows> picked = {block.indptr.data_ptr<int64_t>(), block.indices.data_ptr<int32_t>(),
-                               rows, cols};
+  const Picked<Rows> picked = PickBy(block, rows, cols);
   return [=](int64_t begin, int64_t end) { FillSelfAndMean(rows, cols, picked, begin, end, out); };
 }
 
@@ -73,7 +72,7 @@ class SageFunction : public torch::autograd::Function<SageFunction> {
     const DenseResult result = DenseForward(x, make_rows, {self, neighbor}, bias, output, training);
     if (training) {
       context->save_for_backward({block.indptr, block.indices, x, self, neighbor, result.mask});
-      KeepBySource(context, block);
+      KeepRestOf(context, block);
       context->saved_data["num_sources"] = h.size(0);
       context->saved_data["type"] = static_cast<int64_t>(h.scalar_type());
       context->saved_data["input_gradient"] = block.indptr.defined() && h.requires_grad();
@@ -91,7 +90,7 @@ class SageFunction : public torch::autograd::Function<SageFunction> {
         DenseBackward(grads[0], saved[5], scale, saved[2], {saved[3], saved[4]}, input_gradient);
     torch::Tensor grad_h;
     if (input_gradient) {
-      grad_h = BackToSources(found.x, {saved[0], saved[1], KeptBySource(context)},
+      grad_h = BackToSources(found.x, KeptBlock(context, saved[0], saved[1]),
                              context->saved_data["num_sources"].toInt(),
                              static_cast<torch::ScalarType>(context->saved_data["type"].toInt()));
     }

@@ -19,11 +19,12 @@ struct SageWeights {
 };
 
 // Row v: ReLU(self h_v + neighbor mean(h_u) + bias), then dropout, over the sources u of
-// destination v in `block`; the mean of no sources is 0. [destinations, out], of the precision
-// of `output`, differentiable in h and weights. `h`: [sources, in], float32, or bfloat16, as is its
-// gradient then, contiguous, on the CPU; its first rows are the destinations'. Requires every index
-// of `block` below h.size(0), and that `block` lives until backward is done. The number of threads
-// changes no bit. Throws c10::Error as libtorch does.
+// destination v in `block`, by its coefficients and degrees (aggregate.h); the mean of no sources
+// is 0. [destinations, out], of the precision of `output`, differentiable in h and weights. `h`:
+// [sources, in], float32, or bfloat16, as is its gradient then, contiguous, on the CPU; its first
+// rows are the destinations'. Requires every index of `block` below h.size(0), and that `block`
+// lives until backward is done. The number of threads changes no bit. Throws c10::Error as libtorch
+// does.
 [[nodiscard]] torch::Tensor SageLayer(const torch::Tensor& h, const Block& block,
                                       const SageWeights& weights, const LayerOutput& output);
 // The same with the block given by its sources too, which backward else finds out. Null: it does.

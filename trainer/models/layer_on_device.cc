@@ -1,9 +1,13 @@
 #include "trainer/models/layer_on_device.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace halograph {
 namespace {
+
+// float32 stand as their bits.
+static_assert(sizeof(float) == sizeof(int32_t));
 
 int64_t Size(const auto& values) { return static_cast<int64_t>(values.size()); }
 
@@ -27,6 +31,7 @@ BlockLayout::BlockLayout(const Minibatch& minibatch, const LayerBlocks& made) {
       const bool by_source = own != nullptr && !own->transposed.empty();
       places.push_back({&blocks[i], by_source ? &own->transposed[i] : nullptr});
       size_ += Size(blocks[i].indptr) + 2 * Size(blocks[i].indices);
+      size_ += Size(blocks[i].coefficients) + Size(blocks[i].degrees);
       if (by_source) size_ += Size(own->transposed[i].indptr) + 2 * Size(own->transposed[i].edges);
     }
   }
@@ -37,11 +42,17 @@ void BlockLayout::Write(int32_t* to) const {
     to = std::transform(values.begin(), values.end(), to,
                         [](auto value) { return static_cast<int32_t>(value); });
   };
+  const auto add_bits = [&to](const std::vector<float>& values) {
+    to = std::transform(values.begin(), values.end(), to,
+                        [](float value) { return std::bit_cast<int32_t>(value); });
+  };
   for (const std::vector<Place>& layer : layers_) {
     for (const Place& place : layer) {
       add(place.block->indptr);
       add(place.block->indices);
       to = WriteDestinations(*place.block, to);
+      add_bits(place.block->coefficients);
+      add_bits(place.block->degrees);
       if (place.by_source == nullptr) continue;
       add(place.by_source->indptr);
       add(place.by_source->edges);
@@ -56,6 +67,9 @@ std::vector<LayerOnDevice> BlockLayout::Views(const torch::Tensor& values) const
     begin += count;
     return values.narrow(0, begin - count, count);
   };
+  const auto next_floats = [&](const std::vector<float>& floats) {
+    return floats.empty() ? torch::Tensor() : next(Size(floats)).view(torch::kFloat32);
+  };
   std::vector<LayerOnDevice> layers;
   for (const std::vector<Place>& places : layers_) {
     LayerOnDevice& layer = layers.emplace_back();
@@ -64,6 +78,8 @@ std::vector<LayerOnDevice> BlockLayout::Views(const torch::Tensor& values) const
       block.indptr = next(Size(place.block->indptr));
       block.indices = next(Size(place.block->indices));
       block.destinations = next(Size(place.block->indices));
+      block.coefficients = next_floats(place.block->coefficients);
+      block.degrees = next_floats(place.block->degrees);
       if (place.by_source == nullptr) continue;
       block.by_source_indptr = next(Size(place.by_source->indptr));
       block.by_source_edges = next(Size(place.by_source->edges));

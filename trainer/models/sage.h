@@ -29,6 +29,13 @@ struct SageOptions final : ModelOptions, LayerOptions {
                    "of neighbours: their mean, or the maximum of a dense layer of theirs")
         .AllRanks();
   }
+  Status TakesCoefficients() const override {
+    if (aggregator == SageAggregator::kMean) return OkStatus();
+    return InvalidArgument(
+        "--aggregator pool takes the largest value of neighbours, which coefficients of edges "
+        "cannot "
+        "weigh: give --aggregator mean");
+  }
   // Only the mean of inputs that nothing is left out of can be made before the step.
   ModelNeeds NeedsOf(const ModelNeeds& kind) const override {
     ModelNeeds needs = kind;

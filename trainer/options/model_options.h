@@ -42,6 +42,10 @@ struct ModelOptions {
   // What the model asks for with these options, if not all that its kind asks for.
   [[nodiscard]] virtual ModelNeeds NeedsOf(const ModelNeeds& kind) const { return kind; }
 
+  // Whether its layers take blocks with coefficients of edges (Block::coefficients).
+  //   InvalidArgument  they do not: the option is named, and what to give instead
+  [[nodiscard]] virtual Status TakesCoefficients() const { return OkStatus(); }
+
   // The option by which the model has inputs of its own, with its value: a learnt row of every node
   // of every type (OwnInputs), and nothing else. Then neither features nor learnt inputs can be
   // chosen. Empty: it takes what is chosen.

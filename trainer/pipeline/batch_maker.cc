@@ -58,7 +58,7 @@ int64_t BytesOf(const std::vector<T>& values) {
 
 int64_t BytesOfBlock(const Block& block) {
   return BytesOf(block.indptr) + BytesOf(block.indices) + BytesOf(block.edge_ids) +
-         BytesOf(block.weights);
+         BytesOf(block.weights) + BytesOf(block.coefficients) + BytesOf(block.degrees);
 }
 
 int64_t BytesOfMinibatch(const Minibatch& minibatch) {

@@ -10,19 +10,14 @@
 namespace halograph {
 namespace {
 
-TransposedBlock BySourceOf(const Block& block, int64_t num_sources) {
-  return Transpose(block.indptr.data(), std::ssize(block.indptr) - 1, block.indices.data(),
-                   num_sources);
-}
-
 // Of the blocks as they are, or with self loops.
 void AddEachBlock(const Schema& schema, const SampledLayer& layer, bool looped, bool transposed,
                   LayerBlocks::Layer* made) {
   for (const Block& block : layer.blocks) {
     if (looped) made->looped.push_back(WithSelfLoops(block));
     if (!transposed) continue;
-    made->transposed.push_back(BySourceOf(looped ? made->looped.back() : block,
-                                          layer.num_sources[schema.SourceType(block.relation)]));
+    made->transposed.push_back(Transpose(looped ? made->looped.back() : block,
+                                         layer.num_sources[schema.SourceType(block.relation)]));
   }
 }
 
@@ -31,7 +26,7 @@ Status AddRelations(std::span<const RelationEdges> edges, int64_t num_sources, B
                     bool transposed, LayerBlocks::Layer* made) {
   if (form == BlockForm::kByRelation) {
     HG_ASSIGN_OR_RETURN(RelationGroups groups, GroupWithinRelations(edges));
-    if (transposed) made->transposed.push_back(BySourceOf(groups.edges, num_sources));
+    if (transposed) made->transposed.push_back(Transpose(groups.edges, num_sources));
     made->by_relation.push_back(std::move(groups));
     return OkStatus();
   }

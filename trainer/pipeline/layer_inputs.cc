@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <type_traits>
 
 #include "trainer/blocks/self_and_mean.h"
 
@@ -41,8 +40,7 @@ SelfAndMean MakeSelfAndMean(const Block& block, const NodeRows& destinations,
   const int64_t cols = destinations.cols + sources.cols;
   SelfAndMean made{FeatureMatrix(count, PaddedStride(cols, precision), precision), cols};
   const auto make = [&](const auto& self, const auto& rows, const auto& out) {
-    const Picked<std::decay_t<decltype(rows)>> picked = {block.indptr.data(), block.indices.data(),
-                                                         rows, sources.cols};
+    const auto picked = PickBy(block, rows, sources.cols);
     ParallelFor(pool, count, kRowGrain, [&](int64_t begin, int64_t end) {
       FillSelfAndMean(self, destinations.cols, picked, begin, end, out);
       FillWithZeros(out, cols, begin, end);

@@ -31,7 +31,8 @@ struct NodeRows {
 };
 
 // Row v: the features of destination v of a block, then the mean of its sources' features, as often
-// as they are listed; the mean of no sources is 0.
+// as they are listed, by the block's coefficients and degrees (MeanOfRows); the mean of no sources
+// is 0.
 struct SelfAndMean {
   FeatureMatrix rows;  // columns from `cols` on are zeros: they keep rows apart (PaddedStride)
   int64_t cols = 0;    // of destinations and of sources together

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include <gmock/gmock.h>
+
 #include "tests/support/every_target.h"
 #include "tests/support/random_block.h"
 #include "tests/unit/trainer_kernels/gradient_checks.h"
@@ -39,21 +41,67 @@ TEST_P(AggregateTest, EqualsTheCompositionForwardAndBackward) {
   uint64_t key = 0;
   for (const int64_t width : {1, 3, 16, 31, 33, 100, 256}) {
     for (const Aggregation how : kAllAggregations) {
-      SCOPED_TRACE(testing::Message() << width << ", " << static_cast<int>(how));
-      const Block block = RandomBlock(++key, 23, 41);
-      const torch::Tensor h = torch::randn({41, width});
-      ExpectClose(Fused(h, block, how), Composed(h, block, how));
+      for (const Factors& factors : kAllFactors) {
+        if (how == Aggregation::kMax && factors.coefficients) continue;
+        SCOPED_TRACE(testing::Message() << width << ", " << static_cast<int>(how) << ", "
+                                        << factors.coefficients << factors.degrees);
+        const Block block = RandomBlock(++key, 23, 41, factors);
+        const torch::Tensor h = torch::randn({41, width});
+        ExpectClose(Fused(h, block, how), Composed(h, block, how));
+      }
     }
+  }
+}
+
+TEST_P(AggregateTest, CoefficientsMultiplyRowsAndDegreesDivideLast) {
+  // Destination 0 lists 2, 1 and 2 again, 1 nothing, 2 source 0 once.
+  Block block{0, {0, 3, 3, 4}, {2, 1, 2, 0}};
+  for (const int64_t width : {1, 37}) {
+    const torch::Tensor h =
+        torch::tensor({10.0F, 1.0F, 3.0F}).unsqueeze(1).repeat({1, width}).contiguous();
+    const auto means = [&] {
+      const torch::Tensor out = Aggregate(h, block, Aggregation::kMean);
+      EXPECT_TRUE(torch::equal(out, out.narrow(1, 0, 1).expand_as(out)));
+      return std::vector<float>{out[0][0].item<float>(), out[1][0].item<float>(),
+                                out[2][0].item<float>()};
+    };
+    block.degrees.clear();
+    block.coefficients = {2, 0, 0.5, 4};
+    EXPECT_EQ(means(), (std::vector<float>{2.5, 0, 40}));
+    block.degrees = {2, 5, 8};
+    EXPECT_EQ(means(), (std::vector<float>{3.75, 0, 5}));
+    block.coefficients.clear();
+    EXPECT_EQ(means(), (std::vector<float>{3.5, 0, 1.25}));
+    block.degrees = {0, 0, 8};  // a node of degree 0 has no mean
+    EXPECT_EQ(means(), (std::vector<float>{0, 0, 1.25}));
+  }
+}
+
+TEST_P(AggregateTest, CoefficientsOfOneAndTheDegreesOfTheBlockChangeNoBit) {
+  torch::manual_seed(10);
+  const Block plain = RandomBlock(4, 23, 41);
+  Block block = plain;
+  block.coefficients.assign(block.indices.size(), 1);
+  for (size_t v = 0; v < 23; ++v) {
+    block.degrees.push_back(static_cast<float>(plain.indptr[v + 1] - plain.indptr[v]));
+  }
+  for (const int64_t width : {1, 33}) {
+    const torch::Tensor h = torch::randn({41, width});
+    const WithGradients found = Fused(h, block, Aggregation::kMean);
+    const WithGradients wanted = Fused(h, plain, Aggregation::kMean);
+    EXPECT_TRUE(torch::equal(found.out, wanted.out));
+    EXPECT_TRUE(torch::equal(found.grads[0], wanted.grads[0]));
   }
 }
 
 TEST_P(AggregateTest, GradientsAreThoseOfFiniteDifferences) {
   torch::manual_seed(2);
   for (const int64_t width : {1, 3, 31, 33, 100}) {
-    const Block block = RandomBlock(5, 6, 9);
     const torch::Tensor h = torch::randn({9, width});
     for (const Aggregation how : kAllAggregations) {
       SCOPED_TRACE(testing::Message() << width << ", " << static_cast<int>(how));
+      const bool max = how == Aggregation::kMax;
+      const Block block = RandomBlock(5, 6, 9, {.coefficients = !max, .degrees = width % 3 == 0});
       // The maximum is linear while no other row wins.
       const double step = how == Aggregation::kMax ? 1e-4 : 1.0;
       ExpectGradientsOfDifferences(AggregateBy(block, how), {h}, step, 5e-3);
@@ -135,8 +183,9 @@ TEST(AggregateEdgesTest, AVeryWideRowIsTaken) {
 
 TEST(AggregateEdgesTest, NumberOfThreadsChangesNoBit) {
   torch::manual_seed(7);
-  const Block block = RandomBlock(5, 700, 900);
   for (const Aggregation how : kAllAggregations) {
+    const bool max = how == Aggregation::kMax;
+    const Block block = RandomBlock(5, 700, 900, {.coefficients = !max, .degrees = !max});
     ExpectSameBitsOnAnyThreads(AggregateBy(block, how), {torch::randn({900, 33})});
   }
 }
@@ -182,6 +231,30 @@ TEST(AggregateEdgesTest, ABlockBySourceOfAnotherBlockIsRefused) {
   wrong = right;
   wrong.reciprocals.pop_back();
   refused(wrong);
+  wrong = right;
+  wrong.coefficients.assign(block.indices.size(), 1);
+  refused(wrong);
+}
+
+TEST(AggregateEdgesTest, AMaximumRefusesCoefficientsAndSaysWhatToDo) {
+  const Block block = RandomBlock(5, 20, 30, {.coefficients = true});
+  try {
+    (void)Aggregate(torch::randn({30, 4}), block, Aggregation::kMax);
+    FAIL() << "taken";
+  } catch (const c10::Error& error) {
+    EXPECT_THAT(TorchMessage(error), testing::HasSubstr("coefficients of edges"));
+    EXPECT_THAT(TorchMessage(error), testing::HasSubstr("--aggregator mean"));
+  }
+}
+
+TEST(AggregateEdgesTest, ArraysThatAreNotAsLongAsTheBlockAreRefused) {
+  const torch::Tensor h = torch::randn({30, 4});
+  Block block = RandomBlock(5, 20, 30, {.coefficients = true, .degrees = true});
+  block.coefficients.pop_back();
+  EXPECT_THROW((void)Aggregate(h, block, Aggregation::kMean), c10::Error);
+  block.coefficients.push_back(1);
+  block.degrees.resize(19);
+  EXPECT_THROW((void)Aggregate(h, block, Aggregation::kMean), c10::Error);
 }
 
 TEST(AggregateEdgesTest, TheCompositionTakesOtherTypes) {

@@ -52,8 +52,10 @@ TEST_P(AttentionTest, EqualsTheCompositionForwardAndBackward) {
   for (const int64_t width : {1, 3, 8, 31, 33, 64, 100}) {
     for (const int64_t heads : {1, 3, 4, 8}) {
       SCOPED_TRACE(testing::Message() << heads << " heads of " << width);
-      const Block block = RandomBlock(++key, 23, 41);
-      ExpectTheComposition(RandomLeaves(23, 41, heads, width), block);
+      for (const bool coefficients : {false, true}) {
+        const Block block = RandomBlock(++key, 23, 41, {.coefficients = coefficients});
+        ExpectTheComposition(RandomLeaves(23, 41, heads, width), block);
+      }
     }
   }
 }
@@ -63,7 +65,7 @@ TEST_P(AttentionTest, GradientsAreThoseOfFiniteDifferences) {
   for (const int64_t width : {1, 3, 31, 33, 100}) {
     for (const int64_t heads : {1, 3, 4, 8}) {
       SCOPED_TRACE(testing::Message() << heads << " heads of " << width);
-      const Block block = RandomBlock(5, 6, 9);
+      const Block block = RandomBlock(5, 6, 9, {.coefficients = heads > 3});
       Leaves leaves = RandomLeaves(6, 9, heads, width);
       // No score is near the kink of LeakyReLU.
       leaves[1] = torch::sign(leaves[1]) * (2 + torch::rand({9, heads}));
@@ -113,6 +115,49 @@ TEST_P(AttentionTest, WeightsOfADestinationSumToOne) {
   }
 }
 
+TEST_P(AttentionTest, CoefficientsCountAsTheSameEdgeListedSoOften) {
+  torch::manual_seed(13);
+  // Destination 0 lists 1 twice and 2 never; of destination 1 nothing counts.
+  const Block listed{0, {0, 3, 3, 4}, {0, 1, 1, 3}};
+  Block weighed{0, {0, 3, 5, 6}, {0, 1, 2, 0, 4, 3}};
+  weighed.coefficients = {1, 2, 0, 0, 0, 5};
+  for (const int64_t heads : {1, 3, 8, 11}) {
+    const Leaves leaves = RandomLeaves(3, 5, heads, 5);
+    const WithGradients found = Differentiate(AttendBy(weighed), leaves);
+    ExpectClose(found, Differentiate(AttendBy(listed), leaves));
+    EXPECT_TRUE(torch::equal(found.out[1], torch::zeros({heads * 5})));
+    EXPECT_TRUE(torch::equal(found.grads[0][4], torch::zeros({heads * 5})));
+  }
+}
+
+TEST_P(AttentionTest, CoefficientsOfAnySizeNeitherOverflowNorVanish) {
+  torch::manual_seed(14);
+  for (const float scale : {1e-38F, 1e-20F, 1e20F, 1e38F}) {
+    const Block block = RandomBlock(7, 20, 30, {.coefficients = true});
+    Block scaled = block;
+    for (float& value : scaled.coefficients) value *= scale;
+    const Leaves leaves = RandomLeaves(20, 30, 4, 17);
+    const WithGradients found = Differentiate(AttendBy(scaled), leaves);
+    const WithGradients wanted = Differentiate(AttendBy(block), leaves);
+    EXPECT_LT(RelativeDifference(found.out, wanted.out), 1e-4) << scale;
+    EXPECT_LT(RelativeDifference(found.grads[1], wanted.grads[1]), 1e-4) << scale;
+  }
+}
+
+TEST_P(AttentionTest, AnEdgeOfCoefficientZeroWeighsNothingWhateverItsScore) {
+  torch::manual_seed(15);
+  Block block{0, {0, 2}, {0, 1}};
+  block.coefficients = {3, 0};
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e38F}) {
+    Leaves leaves = RandomLeaves(1, 2, 3, 4);
+    leaves[1][1].fill_(bad);
+    const WithGradients found = Differentiate(AttendBy(block), leaves);
+    EXPECT_TRUE(torch::equal(found.out[0], leaves[0][0])) << bad;
+    EXPECT_TRUE(torch::equal(found.grads[1][1], torch::zeros({3}))) << bad;
+  }
+}
+
 TEST_P(AttentionTest, TheSlopeIsThatOfNegativeScores) {
   torch::manual_seed(6);
   const Block block = RandomBlock(10, 15, 25);
@@ -128,6 +173,9 @@ TEST_P(AttentionTest, WeightsAreLeftOutWhereTheCompositionLeavesThemOut) {
       SCOPED_TRACE(testing::Message() << heads << " heads, " << p);
       const Block block = RandomBlock(static_cast<uint64_t>(heads), 23, 41);
       ExpectTheComposition(RandomLeaves(23, 41, heads, 5), block,
+                           {.dropout = Dropout::Of(p, 3, 1)});
+      const Block weighed = RandomBlock(3, 23, 41, {.coefficients = true});
+      ExpectTheComposition(RandomLeaves(23, 41, heads, 5), weighed,
                            {.dropout = Dropout::Of(p, 3, 1)});
     }
   }
@@ -183,7 +231,7 @@ TEST(AttentionEdgesTest, AVeryWideRowIsTaken) {
 
 TEST(AttentionEdgesTest, NumberOfThreadsChangesNoBit) {
   torch::manual_seed(9);
-  const Block block = RandomBlock(5, 700, 900);
+  const Block block = RandomBlock(5, 700, 900, {.coefficients = true});
   const Leaves leaves = RandomLeaves(700, 900, 3, 33);
   ExpectSameBitsOnAnyThreads(AttendBy(block), leaves);
   ExpectSameBitsOnAnyThreads(AttendBy(block, {.dropout = Dropout::Of(0.5, 3, 1)}), leaves);

@@ -103,15 +103,12 @@ TEST_P(NarrowToBf16Test, RoundsAsStoredRowsAre) {
 TEST_P(NarrowToBf16Test, MeansOfNarrowRowsHaveTheBitsOfTheSameRowsAsFloats) {
   torch::manual_seed(2);
   for (const int64_t cols : {1, 3, 31, 33, 100, 10000}) {
-    const Block block = RandomBlock(4, 23, 41);
+    const Block block = RandomBlock(4, 23, 41, kAllFactors[cols % 4]);
     const torch::Tensor narrow = torch::randn({41, cols}).to(torch::kBFloat16);
     const torch::Tensor wide = narrow.to(torch::kFloat32);
     const torch::Tensor found = torch::empty({23, cols}), wanted = torch::empty({23, cols});
-    const int64_t* const indptr = block.indptr.data();
-    MeanOfRows(PickedBf16Rows{indptr, block.indices.data(), ConstBf16RowsOf(narrow), cols}, 0, 23,
-               MutableRowsOf(found));
-    MeanOfRows(PickedRows{indptr, block.indices.data(), ConstRowsOf(wide), cols}, 0, 23,
-               MutableRowsOf(wanted));
+    MeanOfRows(PickBy(block, ConstBf16RowsOf(narrow), cols), 0, 23, MutableRowsOf(found));
+    MeanOfRows(PickBy(block, ConstRowsOf(wide), cols), 0, 23, MutableRowsOf(wanted));
     EXPECT_TRUE(torch::equal(found, wanted)) << cols;
   }
 }
@@ -433,7 +430,8 @@ TEST_P(Bf16SageLayerTest, IsNearTheCompositionOfRoundedValues) {
         for (const LayerOutput& output :
              {LayerOutput{}, LayerOutput{true, Dropout::Of(0.5, 9, 1)}}) {
           SCOPED_TRACE(testing::Message() << in << " to " << out << ", relu " << output.relu);
-          const Block block = RandomBlock(++key, 23, 41);
+          ++key;
+          const Block block = RandomBlock(key, 23, 41, kAllFactors[key % 4]);
           const torch::Tensor h = Rounded(torch::randn({41, in}));
           SageWeights weights = RandomWeights(in, out);
           weights.self = Rounded(weights.self);
@@ -459,15 +457,13 @@ TEST_P(Bf16SageLayerTest, InputsOfBfloat16AndPreparedRowsGiveTheBitsOfTheLayer) 
     torch::manual_seed(2);
     const LayerOutput output = {true, Dropout::Of(0.5, 9, 1)};
     for (const int64_t in : {1, 33, 100}) {
-      const Block block = RandomBlock(6, 23, 41);
+      const Block block = RandomBlock(6, 23, 41, kAllFactors[in % 4]);
       const torch::Tensor h = Rounded(torch::randn({41, in})), narrow = h.to(torch::kBFloat16);
       const SageWeights weights = RandomWeights(in, 47);
       const WithGradients wanted = Run(h, block, weights, output, Precision::kBf16);
       const torch::Tensor rows = torch::empty({23, 2 * in}, torch::kBFloat16);
-      FillSelfAndMean(
-          ConstBf16RowsOf(narrow), in,
-          PickedBf16Rows{block.indptr.data(), block.indices.data(), ConstBf16RowsOf(narrow), in}, 0,
-          23, MutableBf16RowsOf(rows));
+      FillSelfAndMean(ConstBf16RowsOf(narrow), in, PickBy(block, ConstBf16RowsOf(narrow), in), 0,
+                      23, MutableBf16RowsOf(rows));
       for (const bool prepared : {false, true}) {
         const WithGradients found = Differentiate(
             [&](const std::vector<torch::Tensor>& leaves) {
@@ -512,7 +508,7 @@ TEST(Bf16SageLayerEdgesTest, NumberOfThreadsChangesNoBit) {
     const KernelInUse in_use(kernel);
     SCOPED_TRACE(kernel->name);
     torch::manual_seed(7);
-    const Block block = RandomBlock(5, 1701, 1900);
+    const Block block = RandomBlock(5, 1701, 1900, {.coefficients = true, .degrees = true});
     const SageWeights weights = {torch::randn({20, 99}), torch::randn({20, 99}),
                                  torch::randn({20})};
     for (const Precision precision : {Precision::kFloat32, Precision::kBf16}) {
@@ -610,7 +606,7 @@ TEST(Bf16SageLayerEdgesTest, RowsBetweenLayersAreRoundedOnceBothWays) {
     for (const int64_t in : {1, 9, 70}) {
       SCOPED_TRACE(testing::Message() << kernel->name << ", " << in << " columns");
       torch::manual_seed(10);
-      const Block block = RandomBlock(5, 900, 1000);
+      const Block block = RandomBlock(5, 900, 1000, kAllFactors[in % 4]);
       const torch::Tensor narrow = torch::randn({1000, in}).to(torch::kBFloat16);
       const torch::Tensor weights[] = {torch::randn({33, in}), torch::randn({33, in}),
                                        torch::randn({33})};

@@ -41,11 +41,7 @@ inline torch::Tensor ComposedGroupedLayer(const torch::Tensor& h, const Relation
   torch::Tensor z = torch::linear(RoundedTo(h.narrow(0, nodes.first, nodes.count), precision),
                                   weights.self, weights.bias);
   if (!groups.destinations.empty()) {
-    const ComposedBlock edges =
-        ComposedBlockOf(groups.edges.indptr, groups.edges.indices, h.device());
-    const torch::Tensor means =
-        SumByRow(h.index_select(0, edges.sources), edges.destinations, edges.degrees.size(0)) /
-        edges.degrees.unsqueeze(1);
+    const torch::Tensor means = MeanOfSourcesBy(ComposedBlockOf(groups.edges, h.device()), h);
     z = z.index_add(
         0, torch::tensor(groups.destinations, torch::kInt64),
         ComposedMessages(RoundedTo(means, precision), groups, matrix_of, weights.matrices));

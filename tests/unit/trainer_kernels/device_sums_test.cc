@@ -24,6 +24,10 @@ torch::Tensor Int32(const std::vector<T>& values) {
   return torch::tensor(values).to(torch::kInt32);
 }
 
+torch::Tensor Floats(const std::vector<float>& values) {
+  return values.empty() ? torch::Tensor() : torch::tensor(values);
+}
+
 BlockOnDevice OnDevice(const Block& block, const TransposedBlock& by_source) {
   std::vector<int32_t> destinations;
   for (size_t v = 0; v + 1 < block.indptr.size(); ++v) {
@@ -34,15 +38,16 @@ BlockOnDevice OnDevice(const Block& block, const TransposedBlock& by_source) {
           .destinations = Int32(destinations),
           .by_source_indptr = Int32(by_source.indptr),
           .by_source_edges = Int32(by_source.edges),
-          .by_source_destinations = Int32(by_source.destinations)};
+          .by_source_destinations = Int32(by_source.destinations),
+          .coefficients = Floats(block.coefficients),
+          .degrees = Floats(block.degrees)};
 }
 
 // A block, and the same as a device has it.
 struct BothWays {
   explicit BothWays(Block of)
       : block(std::move(of)),
-        by_source(Transpose(block.indptr.data(), static_cast<int64_t>(block.indptr.size()) - 1,
-                            block.indices.data(), kSources)),
+        by_source(Transpose(block, kSources)),
         there(OnDevice(block, by_source)) {}
 
   [[nodiscard]] BlockRef host() const { return {&block, &by_source, nullptr}; }
@@ -82,11 +87,16 @@ TEST(DeviceSumsTest, SumsHaveTheBitsOfTheKernelsBothWays) {
 TEST(DeviceSumsTest, LayersAreThoseOfTheCpu) {
   torch::manual_seed(2);
   const LayerOutput output = {.relu = true, .dropout = Dropout::Of(0.4, 3, 1)};
-  for (uint64_t key = 1; key < 4; ++key) {
+  for (uint64_t key = 1; key < 9; ++key) {
     SCOPED_TRACE(key);
-    const BothWays block(RandomBlock(key, kDestinations, kSources));
+    const Factors& factors = kAllFactors[key % 4];
+    const BothWays block(RandomBlock(key, kDestinations, kSources, factors));
     const torch::Tensor h = torch::randn({kSources, 16});
     for (const auto how : {Aggregation::kMean, Aggregation::kMax}) {
+      if (how == Aggregation::kMax && factors.coefficients) {
+        EXPECT_THROW((void)Aggregate(h, block.device(), how), c10::Error);
+        continue;
+      }
       ExpectAlike(block,
                   [how](const auto& ref, const auto& l) { return Aggregate(l[0], ref, how); }, {h});
     }
@@ -104,17 +114,28 @@ TEST(DeviceSumsTest, LayersAreThoseOfTheCpu) {
 
 TEST(DeviceSumsTest, DegreesAreThoseOfTheOuterBlockWhereThereIsOne) {
   torch::manual_seed(3);
-  const BothWays block(RandomBlock(7, kDestinations, kSources));
-  const BothWays outer(RandomBlock(8, kSources, kSources));
   const torch::Tensor h = torch::randn({kSources, 5});
-  EXPECT_LT(RelativeDifference(NormalizedByDegree(h, block.device(), outer.device()),
-                               NormalizedByDegree(h, block.host(), outer.host())),
-            5e-6);
+  for (const Factors& factors : kAllFactors) {
+    const BothWays block(RandomBlock(7, kDestinations, kSources, factors));
+    const BothWays outer(RandomBlock(8, kSources, kSources, factors));
+    EXPECT_LT(RelativeDifference(NormalizedByDegree(h, block.device(), outer.device()),
+                                 NormalizedByDegree(h, block.host(), outer.host())),
+              5e-6);
+  }
 }
 
-TEST(DeviceSumsTest, AttentionIsThatOfTheCpu) {
-  torch::manual_seed(4);
-  const BothWays block(WithSelfLoops(RandomBlock(9, kDestinations, kSources)));
+// As in a first layer whose inputs get no gradient.
+TEST(DeviceSumsTest, SumsOfCoefficientsNeedNoFormBySource) {
+  const BothWays block(RandomBlock(6, kDestinations, kSources, {.coefficients = true}));
+  BlockOnDevice one_way = block.there;
+  one_way.by_source_indptr = torch::Tensor();
+  const torch::Tensor wanted = CoefficientsBySource(block.there, kSources);
+  EXPECT_TRUE(torch::equal(CoefficientsBySource(one_way, kSources), wanted));
+  EXPECT_EQ(wanted.size(0), kSources);
+  EXPECT_NEAR(wanted.sum().item<float>(), block.there.coefficients.sum().item<float>(), 1e-3);
+}
+
+void ExpectAttentionOfTheCpu(const BothWays& block) {
   const Dropout dropout = Dropout::Of(0.3, 5, 2);
   const std::vector<torch::Tensor> additive = {
       torch::randn({kSources, 8}), torch::randn({kSources, 2}), torch::randn({kDestinations, 2})};
@@ -136,6 +157,15 @@ TEST(DeviceSumsTest, AttentionIsThatOfTheCpu) {
         dynamic);
   };
   ExpectClose(rank(block.there), rank(TensorsOf(block.block, &block.by_source)));
+}
+
+TEST(DeviceSumsTest, AttentionIsThatOfTheCpu) {
+  torch::manual_seed(4);
+  ExpectAttentionOfTheCpu(BothWays(WithSelfLoops(RandomBlock(9, kDestinations, kSources))));
+  // Of some destinations all edges have coefficient 0.
+  Block block = RandomBlock(9, kDestinations, kSources, {.coefficients = true});
+  std::fill_n(block.coefficients.begin(), block.indptr[5], 0.0F);
+  ExpectAttentionOfTheCpu(BothWays(block));
 }
 
 TEST(DeviceSumsTest, ABlockWithoutEdgesGivesZerosBothWays) {

@@ -55,8 +55,10 @@ TEST_P(DynamicAttentionTest, EqualsTheCompositionForwardAndBackward) {
   for (const int64_t width : {1, 3, 8, 31, 33, 64, 100}) {
     for (const int64_t heads : {1, 3, 4, 8}) {
       SCOPED_TRACE(testing::Message() << heads << " heads of " << width);
-      const Block block = RandomBlock(++key, 23, 41);
-      ExpectTheDynamicComposition(RandomDynamicLeaves(23, 41, heads, width), block);
+      for (const bool coefficients : {false, true}) {
+        const Block block = RandomBlock(++key, 23, 41, {.coefficients = coefficients});
+        ExpectTheDynamicComposition(RandomDynamicLeaves(23, 41, heads, width), block);
+      }
     }
   }
 }
@@ -124,7 +126,7 @@ TEST(DynamicAttentionEdgesTest, AVeryWideRowIsTaken) {
 
 TEST(DynamicAttentionEdgesTest, NumberOfThreadsChangesNoBit) {
   torch::manual_seed(7);
-  const Block block = RandomBlock(5, 700, 900);
+  const Block block = RandomBlock(5, 700, 900, {.coefficients = true});
   ExpectSameBitsOnAnyThreads(DynamicBy(block, {.dropout = Dropout::Of(0.5, 3, 1)}),
                              RandomDynamicLeaves(700, 900, 3, 33));
 }

@@ -16,8 +16,9 @@
 namespace halograph {
 namespace {
 
-// A layer whose relations have sources from rows 0, 3, 0, 3, ... of the inputs on, and matrices of
-// numbers that do not ascend. There is one matrix more than relations.
+// A layer whose relations have sources from rows 0, 3, 0, 3, ... of the inputs on, of three keys in
+// four some of them with coefficients, or degrees, and matrices of numbers that do not ascend.
+// There is one matrix more than relations.
 struct GroupedCase {
   std::vector<Block> blocks;
   RelationGroups groups;
@@ -36,7 +37,9 @@ struct GroupedCase {
   static GroupedCase Random(uint64_t key, int64_t relations, int64_t nodes, int64_t sources) {
     std::vector<Block> blocks;
     for (int64_t r = 0; r < relations; ++r) {
-      blocks.push_back(RandomBlock(key * 100 + static_cast<uint64_t>(r), nodes, sources - 3));
+      const Factors& factors = key % 4 == 0 ? kAllFactors[0] : kAllFactors[(key + r) % 4];
+      blocks.push_back(
+          RandomBlock(key * 100 + static_cast<uint64_t>(r), nodes, sources - 3, factors));
     }
     return {std::move(blocks), 5, nodes};
   }
@@ -273,9 +276,7 @@ TEST(GroupedEdgesTest, GroupsBySourceThatAreGivenAreReadAndChangeNoBit) {
   torch::manual_seed(11);
   const GroupedCase layer = GroupedCase::Random(90, 3, 20, 30);
   const auto leaves = layer.Leaves(30, 9, 11);
-  const Block& edges = layer.groups.edges;
-  TransposedBlock by_source = Transpose(
-      edges.indptr.data(), static_cast<int64_t>(edges.indptr.size()) - 1, edges.indices.data(), 30);
+  TransposedBlock by_source = Transpose(layer.groups.edges, 30);
   const auto gradient = [&](const TransposedBlock* given) {
     return Differentiate(layer.Fused({}, Precision::kFloat32, given), leaves).grads[0];
   };

@@ -110,14 +110,16 @@ TEST_P(LayerPartsTest, NormalizedSumEqualsTheCompositionForwardAndBackward) {
   uint64_t key = 0;
   for (const int64_t width : {1, 3, 16, 33, 100}) {
     SCOPED_TRACE(width);
-    const Block block = RandomBlock(++key, 23, 41);
-    const DegreeScales scales = ScalesByDegree(block, nullptr, 41);
-    const torch::Tensor h = torch::randn({41, width});
-    const WithGradients wanted = Differentiate(
-        [&](const auto& leaves) { return ComposedNormalizedSum(leaves[0], block, scales); }, {h});
-    ExpectClose(Differentiate(Normalized(block, scales), {h}), wanted);
-    const TransposedBlock by_source = Transpose(block.indptr.data(), 23, block.indices.data(), 41);
-    ExpectClose(Differentiate(Normalized(block, scales, &by_source), {h}), wanted);
+    for (const Factors& factors : kAllFactors) {
+      const Block block = RandomBlock(++key, 23, 41, factors);
+      const DegreeScales scales = ScalesByDegree(block, nullptr, 41);
+      const torch::Tensor h = torch::randn({41, width});
+      const WithGradients wanted = Differentiate(
+          [&](const auto& leaves) { return ComposedNormalizedSum(leaves[0], block, scales); }, {h});
+      ExpectClose(Differentiate(Normalized(block, scales), {h}), wanted);
+      const TransposedBlock by_source = Transpose(block, 41);
+      ExpectClose(Differentiate(Normalized(block, scales, &by_source), {h}), wanted);
+    }
   }
 }
 
@@ -139,7 +141,7 @@ TEST_P(LayerPartsTest, NormalizedSumOfBfloat16RoundsNothingButTheGradient) {
 
 TEST_P(LayerPartsTest, GradientsAreThoseOfFiniteDifferences) {
   torch::manual_seed(6);
-  const Block block = RandomBlock(5, 6, 9);
+  const Block block = RandomBlock(5, 6, 9, {.coefficients = true});
   const DegreeScales scales = ScalesByDegree(block, nullptr, 9);
   ExpectGradientsOfDifferences(Normalized(block, scales), {torch::randn({9, 17})}, 1.0, 5e-3);
   ExpectGradientsOfDifferences(
@@ -148,7 +150,7 @@ TEST_P(LayerPartsTest, GradientsAreThoseOfFiniteDifferences) {
 
 TEST_P(LayerPartsTest, TheNumberOfThreadsChangesNoBit) {
   torch::manual_seed(7);
-  const Block block = RandomBlock(8, 500, 900);
+  const Block block = RandomBlock(8, 500, 900, {.coefficients = true, .degrees = true});
   const DegreeScales scales = ScalesByDegree(block, nullptr, 900);
   ExpectSameBitsOnAnyThreads(Normalized(block, scales), {torch::randn({900, 24})});
   ExpectSameBitsOnAnyThreads(LinearBy({.relu = true, .dropout = Dropout::Of(0.4, 3, 1)}),
@@ -179,6 +181,38 @@ TEST(ScalesByDegreeTest, InTheOutermostBlockTheOthersCountAsOftenAsTheyAreListed
   EXPECT_TRUE(torch::allclose(scales.destinations, OfDegrees({3, 0, 1, 2})));
 }
 
+TEST(ScalesByDegreeTest, DegreesThatTheBlockGivesAreTakenOfAllNodes) {
+  Block inner = kInner;
+  inner.degrees = {7, 0, 2.5, 9};
+  const DegreeScales scales = ScalesByDegree(inner, &kOuter, 4);
+  EXPECT_TRUE(torch::allclose(scales.sources, OfDegrees({7, 0, 2.5, 9})));
+  EXPECT_TRUE(torch::allclose(scales.destinations, OfDegrees({7, 0})));
+  EXPECT_TRUE(torch::equal(scales.sources, ScalesByDegree(inner, nullptr, 4).sources));
+  inner.degrees.pop_back();
+  EXPECT_THROW((void)ScalesByDegree(inner, nullptr, 4), c10::Error);
+}
+
+TEST(ScalesByDegreeTest, WithCoefficientsDegreesAreTheirSums) {
+  Block inner = kInner, outer = kOuter;
+  inner.coefficients = {0.5, 0, 2, 3};
+  outer.coefficients = {1, 2, 3, 0, 0.25, 0.5};
+  const DegreeScales scales = ScalesByDegree(inner, &outer, 4);
+  EXPECT_TRUE(torch::allclose(scales.sources, OfDegrees({6, 0, 0, 0.75})));
+  EXPECT_TRUE(torch::allclose(scales.destinations, OfDegrees({2.5, 3})));
+  const DegreeScales outermost = ScalesByDegree(outer, nullptr, 5);
+  EXPECT_TRUE(torch::allclose(outermost.sources, OfDegrees({6, 0, 0, 0.75, 3.75})));
+}
+
+TEST(WithSelfLoopsTest, ALoopHasCoefficientOneAndCountsOneInDegrees) {
+  const Block loops = WithSelfLoops({.relation = 0,
+                                     .indptr = {0, 3, 3, 4},
+                                     .indices = {1, 2, 2, 3},
+                                     .coefficients = {5, 6, 7, 0},
+                                     .degrees = {3, 0, 8, 9}});
+  EXPECT_THAT(loops.coefficients, ElementsAre(1, 5, 6, 7, 1, 1, 0));
+  EXPECT_THAT(loops.degrees, ElementsAre(4, 1, 9, 10));
+}
+
 TEST(WithSelfLoopsTest, EachDestinationListsItselfFirst) {
   const Block loops = WithSelfLoops({0, {0, 3, 3, 4}, {1, 2, 2, 3}});
   EXPECT_THAT(loops.indptr, ElementsAre(0, 4, 5, 7));
@@ -187,12 +221,14 @@ TEST(WithSelfLoopsTest, EachDestinationListsItselfFirst) {
 
 TEST(OwnTensorsOfTest, AttentionKeepsTheBlockUntilBackwardIsDone) {
   torch::manual_seed(8);
-  const Block block = RandomBlock(3, 6, 9);
+  const Block block = RandomBlock(3, 6, 9, {.coefficients = true});
   Block looped{0, {0}, {}};
   for (int64_t v = 0; v < 6; ++v) {
     looped.indices.push_back(static_cast<int32_t>(v));
+    looped.coefficients.push_back(1);
     for (int64_t e = block.indptr[v]; e < block.indptr[v + 1]; ++e) {
       looped.indices.push_back(block.indices[e]);
+      looped.coefficients.push_back(block.coefficients[e]);
     }
     looped.indptr.push_back(static_cast<int64_t>(looped.indices.size()));
   }

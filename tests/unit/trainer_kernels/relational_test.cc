@@ -32,12 +32,15 @@ Differentiable RelationalBy(RelationalFunctionType function, const RelationalBlo
   };
 }
 
-// Relations whose sources begin at rows 0, 3, 0, 3, ... of the inputs.
+// Relations whose sources begin at rows 0, 3, 0, 3, ... of the inputs. Of three keys in four some
+// of them have coefficients, or degrees, and others not.
 RelationalBlock RandomRelations(uint64_t key, int64_t relations, int64_t destinations,
                                 int64_t sources) {
   std::vector<Block> blocks;
   for (int64_t r = 0; r < relations; ++r) {
-    blocks.push_back(RandomBlock(key * 100 + static_cast<uint64_t>(r), destinations, sources - 3));
+    const Factors& factors = key % 4 == 0 ? kAllFactors[0] : kAllFactors[(key + r) % 4];
+    blocks.push_back(
+        RandomBlock(key * 100 + static_cast<uint64_t>(r), destinations, sources - 3, factors));
   }
   std::vector<RelationEdges> edges;
   for (const Block& block : blocks) {
@@ -63,6 +66,26 @@ TEST(RelationalBlockTest, GroupsByDestinationAndRelationInOrder) {
   EXPECT_EQ(block.relations, (std::vector<int32_t>{0, 1, 1}));
   EXPECT_EQ(block.indptr, (std::vector<int64_t>{0, 2, 3, 5}));
   EXPECT_EQ(block.sources, (std::vector<int32_t>{4, 1, 10, 12, 12}));
+}
+
+TEST(RelationalBlockTest, GroupsCarryCoefficientsAndDegreesWhereOneRelationHasThem) {
+  const Block first{0, {0, 2, 2}, {4, 1}};
+  Block second{1, {0, 1, 3}, {0, 2, 2}};
+  Block third{2, {0, 1, 1}, {5}};
+  second.coefficients = {0.5, 0, 7};
+  third.degrees = {9, 8, 7};  // of sources too
+  const std::vector<RelationEdges> edges = {{&first, 0}, {&second, 10}, {&third, 0}};
+  const RelationalBlock block = GroupByRelation(edges).value();
+  EXPECT_EQ(block.relations, (std::vector<int32_t>{0, 1, 2, 1}));
+  EXPECT_EQ(block.coefficients, (std::vector<float>{1, 1, 0.5, 1, 0, 7}));
+  EXPECT_EQ(block.degrees, (std::vector<float>{2, 1, 9, 2}));
+  const RelationGroups groups = GroupWithinRelations(edges).value();
+  EXPECT_EQ(groups.edges.coefficients, (std::vector<float>{1, 1, 0.5, 0, 7, 1}));
+  EXPECT_EQ(groups.edges.degrees, (std::vector<float>{2, 1, 2, 9}));
+  const TransposedBlock by_source = GroupsBySource(block, 13);
+  EXPECT_EQ(by_source.coefficients, (std::vector<float>{1, 1, 1, 0.5, 0, 7}));
+  const RelationalBlock plain = GroupByRelation(std::span(edges).first(1)).value();
+  EXPECT_TRUE(plain.coefficients.empty() && plain.degrees.empty());
 }
 
 TEST(RelationalBlockTest, BlocksOfDifferentDestinationsAreRefused) {
@@ -296,10 +319,14 @@ torch::Tensor PlainBasisLayer(const torch::Tensor& rows, const RelationalBlock& 
   for (size_t v = 0; v + 1 < block.groups.size(); ++v) {
     torch::Tensor z = parts[first_self + static_cast<int64_t>(v)][weights.bases];
     for (int64_t group = block.groups[v]; group < block.groups[v + 1]; ++group) {
-      const std::vector<int64_t> sources(block.sources.begin() + block.indptr[group],
-                                         block.sources.begin() + block.indptr[group + 1]);
-      const torch::Tensor mean =
-          parts.index_select(0, torch::tensor(sources, torch::kInt64)).mean(0);
+      torch::Tensor mean = torch::zeros({weights.bases + 1, cols}, rows.options());
+      for (int64_t e = block.indptr[group]; e < block.indptr[group + 1]; ++e) {
+        mean = mean + parts[block.sources[e]] *
+                          (block.coefficients.empty() ? 1.0F : block.coefficients[e]);
+      }
+      const auto edges = static_cast<float>(block.indptr[group + 1] - block.indptr[group]);
+      const float degree = block.degrees.empty() ? edges : block.degrees[group];
+      mean = degree > 0 ? mean / degree : mean * 0;
       const int64_t relation = block.relations[group];
       if (!weights.coefficients.defined()) {
         z = z + mean[weights.basis_of[relation]];

@@ -8,6 +8,7 @@
 
 #include "tests/support/every_target.h"
 #include "tests/support/random_block.h"
+#include "tests/unit/trainer_kernels/gradient_checks.h"
 #include "trainer/kernels/aggregate.h"
 
 namespace halograph {
@@ -76,10 +77,33 @@ TEST_P(SageLayerTest, EqualsTheComposition) {
   }
 }
 
+TEST_P(SageLayerTest, CoefficientsAndDegreesCountAsInTheComposition) {
+  torch::manual_seed(2);
+  uint64_t key = 50;
+  for (const int64_t in : {1, 33, 100}) {
+    for (const Factors& factors : kAllFactors) {
+      for (const LayerOutput& output : {LayerOutput{}, LayerOutput{true, Dropout::Of(0.5, 9, 1)}}) {
+        SCOPED_TRACE(testing::Message() << in << ", relu " << output.relu << ", "
+                                        << factors.coefficients << factors.degrees);
+        const Block block = RandomBlock(++key, 23, 41, factors);
+        const auto by = [&](Layer layer) {
+          return [&, layer](const std::vector<torch::Tensor>& l) {
+            return layer(l[0], block, {l[1], l[2], l[3]}, output);
+          };
+        };
+        const std::vector<torch::Tensor> leaves = {torch::randn({41, in}), torch::randn({47, in}),
+                                                   torch::randn({47, in}), torch::randn({47})};
+        ExpectClose(Differentiate(by(SageLayer), leaves),
+                    Differentiate(by(ComposedSageLayer), leaves));
+      }
+    }
+  }
+}
+
 TEST_P(SageLayerTest, GradientsAreThoseOfFiniteDifferences) {
   torch::manual_seed(3);
   for (const int64_t width : {1, 3, 31, 33, 100}) {
-    const Block block = RandomBlock(5, 6, 9);
+    const Block block = RandomBlock(5, 6, 9, kAllFactors[width % 4]);
     const torch::Tensor h = torch::randn({9, width});
     const SageWeights weights = RandomWeights(width, 5);
     const LayerResults found = RunLayer(SageLayer, h, block, weights, {});
@@ -168,7 +192,7 @@ TEST(SageLayerEdgesTest, InputsOfAnotherKindAreRefused) {
 
 TEST(SageLayerEdgesTest, NumberOfThreadsChangesNoBit) {
   torch::manual_seed(7);
-  const Block block = RandomBlock(5, 1700, 1900);
+  const Block block = RandomBlock(5, 1700, 1900, {.coefficients = true, .degrees = true});
   const torch::Tensor h = torch::randn({1900, 100});
   const SageWeights weights = RandomWeights(100, 70);
   const int before = at::get_num_threads();

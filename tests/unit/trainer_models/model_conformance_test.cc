@@ -32,6 +32,38 @@ std::unique_ptr<ModelOptions> OptionsOfCase(const ModelCase& tested) {
   return options;
 }
 
+// All that a step or an evaluation takes out of a model.
+struct Outcome {
+  torch::Tensor output, embeddings;
+  std::vector<torch::Tensor> gradients;
+};
+
+torch::Tensor RowsOfAllTypes(std::vector<torch::Tensor> rows) {
+  std::erase_if(rows, [](const torch::Tensor& of_type) { return !of_type.defined(); });
+  return rows.size() == 1 ? rows.front() : torch::cat(rows);
+}
+
+Outcome RunStep(Model& model, const ModelInput& input) {
+  Outcome outcome;
+  outcome.output = RowsOfAllTypes(model.Forward(input));
+  outcome.output.square().sum().backward();
+  outcome.embeddings = RowsOfAllTypes(model.Embed(input)).detach();
+  for (const torch::Tensor& parameter : model.parameters()) {
+    outcome.gradients.push_back(parameter.grad());
+  }
+  return outcome;
+}
+
+void ExpectSameOutcome(const Outcome& found, const Outcome& wanted) {
+  EXPECT_TRUE(torch::equal(found.output, wanted.output));
+  EXPECT_TRUE(torch::equal(found.embeddings, wanted.embeddings));
+  for (size_t i = 0; i < wanted.gradients.size(); ++i) {
+    ASSERT_EQ(found.gradients[i].defined(), wanted.gradients[i].defined()) << i;
+    if (!wanted.gradients[i].defined()) continue;
+    EXPECT_TRUE(torch::equal(found.gradients[i], wanted.gradients[i])) << i;
+  }
+}
+
 class ModelConformanceTest : public testing::TestWithParam<ModelCase> {
  protected:
   static const ModelKind& kind() { return **FindModelKind(GetParam().kind); }
@@ -50,6 +82,7 @@ class ModelConformanceTest : public testing::TestWithParam<ModelCase> {
     EXPECT_EQ(outputs.size(), 1U);
     return outputs[0];
   }
+  static void ExpectTheSameOnADevice(const Minibatch& minibatch);
 };
 
 TEST_P(ModelConformanceTest, OneRowForEveryUniqueSeedWithTheColumnsAskedFor) {
@@ -100,7 +133,72 @@ TEST_P(ModelConformanceTest, InputsGetAGradientWhereItIsAskedFor) {
 
 // On tensors of the CPU: what a model makes of them works on any device.
 TEST_P(ModelConformanceTest, BlocksOnADeviceGiveTheSameRowsAndGradients) {
-  const Minibatch minibatch = RandomMinibatch(9);
+  for (const Factors& factors : kAllFactors) {
+    if (factors.coefficients && !Options()->TakesCoefficients().ok()) continue;
+    SCOPED_TRACE(testing::Message() << factors.coefficients << factors.degrees);
+    ExpectTheSameOnADevice(RandomMinibatch(9, factors));
+  }
+}
+
+// The same edges: each listed as often as its coefficient says, and with that coefficient.
+struct Repeated {
+  explicit Repeated(Minibatch minibatch) : weighed(std::move(minibatch)) {
+    listed = weighed;
+    for (size_t l = 0; l < weighed.layers.size(); ++l) {
+      for (size_t b = 0; b < weighed.layers[l].blocks.size(); ++b) {
+        Repeat(17 * l + b, &weighed.layers[l].blocks[b], &listed.layers[l].blocks[b]);
+      }
+    }
+  }
+  // 0 to 3 times, all of a destination's edges 0 now and then.
+  static void Repeat(uint64_t key, Block* weighed, Block* listed) {
+    CounterRng rng(Mix(key));
+    listed->indices.clear();
+    for (size_t v = 0; v + 1 < weighed->indptr.size(); ++v) {
+      const bool none = rng.NextBounded(4) == 0;
+      for (int64_t e = weighed->indptr[v]; e < weighed->indptr[v + 1]; ++e) {
+        const uint64_t times = none ? 0 : rng.NextBounded(4);
+        listed->indices.insert(listed->indices.end(), times, weighed->indices[e]);
+        weighed->coefficients.push_back(static_cast<float>(times));
+      }
+      listed->indptr[v + 1] = std::ssize(listed->indices);
+    }
+  }
+
+  Minibatch weighed, listed;
+};
+
+void ExpectNearOutcome(const Outcome& found, const Outcome& wanted) {
+  EXPECT_TRUE(torch::allclose(found.output, wanted.output, 1e-4, 1e-4));
+  EXPECT_TRUE(torch::allclose(found.embeddings, wanted.embeddings, 1e-4, 1e-4));
+  for (size_t i = 0; i < wanted.gradients.size(); ++i) {
+    ASSERT_EQ(found.gradients[i].defined(), wanted.gradients[i].defined()) << i;
+    if (!wanted.gradients[i].defined()) continue;
+    const auto scale = std::max(1.0, wanted.gradients[i].abs().max().item<double>());
+    EXPECT_TRUE(torch::allclose(found.gradients[i], wanted.gradients[i], 1e-4, 1e-4 * scale)) << i;
+  }
+}
+
+TEST_P(ModelConformanceTest, ACoefficientCountsAsTheEdgeListedSoOften) {
+  const auto options = Options();
+  const Repeated edges(RandomMinibatch(11, {.degrees = true}));
+  const torch::Tensor x = torch::randn({30, 4});
+  if (!options->TakesCoefficients().ok()) {
+    EXPECT_THAT(std::string(options->TakesCoefficients().message()), testing::HasSubstr("--"));
+    EXPECT_THROW((void)Run(*MakeSeeded(1), edges.weighed, x, {}), c10::Error);
+    return;
+  }
+  // Nothing is left out: places of edges would not be the same.
+  ExpectNearOutcome(RunStep(*MakeSeeded(1), {&edges.weighed, {x}, {}}),
+                    RunStep(*MakeSeeded(1), {&edges.listed, {x}, {}}));
+  // A mean without degrees is another: it divides by the number of edges, whatever they count.
+  if (!Needs().source_degrees && Needs().form != BlockForm::kSelfLoops) return;
+  const Repeated alone(RandomMinibatch(11));
+  ExpectNearOutcome(RunStep(*MakeSeeded(1), {&alone.weighed, {x}, {}}),
+                    RunStep(*MakeSeeded(1), {&alone.listed, {x}, {}}));
+}
+
+void ModelConformanceTest::ExpectTheSameOnADevice(const Minibatch& minibatch) {
   const BlockForm form =
       Needs().form == BlockForm::kSelfLoops ? BlockForm::kSelfLoops : BlockForm::kSampled;
   const LayerBlocks made = *MakeLayerBlocks(PlainSchema(), minibatch, form, BySource::kAll);
@@ -155,44 +253,13 @@ TEST_P(ModelConformanceTest, DrawsComeFromTheKeyAndFromNowhereElse) {
   EXPECT_TRUE(torch::equal(before, torch::rand({4}))) << "libtorch's own generator was used";
 }
 
-// All that a step or an evaluation takes out of a model.
-struct Outcome {
-  torch::Tensor output, embeddings;
-  std::vector<torch::Tensor> gradients;
-};
-
-torch::Tensor RowsOfAllTypes(std::vector<torch::Tensor> rows) {
-  std::erase_if(rows, [](const torch::Tensor& of_type) { return !of_type.defined(); });
-  return rows.size() == 1 ? rows.front() : torch::cat(rows);
-}
-
-Outcome RunStep(Model& model, const ModelInput& input) {
-  Outcome outcome;
-  outcome.output = RowsOfAllTypes(model.Forward(input));
-  outcome.output.square().sum().backward();
-  outcome.embeddings = RowsOfAllTypes(model.Embed(input)).detach();
-  for (const torch::Tensor& parameter : model.parameters()) {
-    outcome.gradients.push_back(parameter.grad());
-  }
-  return outcome;
-}
-
-void ExpectSameOutcome(const Outcome& found, const Outcome& wanted) {
-  EXPECT_TRUE(torch::equal(found.output, wanted.output));
-  EXPECT_TRUE(torch::equal(found.embeddings, wanted.embeddings));
-  for (size_t i = 0; i < wanted.gradients.size(); ++i) {
-    ASSERT_EQ(found.gradients[i].defined(), wanted.gradients[i].defined()) << i;
-    if (!wanted.gradients[i].defined()) continue;
-    EXPECT_TRUE(torch::equal(found.gradients[i], wanted.gradients[i])) << i;
-  }
-}
-
 TEST_P(ModelConformanceTest, WhatIsPreparedForItGivesTheBitsOfWhatItDoesItself) {
   const ModelNeeds needs = Needs();
-  const Minibatch two = RandomMinibatch(7);
+  const Factors factors = {.coefficients = Options()->TakesCoefficients().ok(), .degrees = true};
+  const Minibatch two = RandomMinibatch(7, factors);
   Minibatch one = two, three = two;
-  one.layers = {two.layers[1]};
-  three.layers.push_back({{RandomBlock(1, 30, 40)}, {30}, {40}});
+  one.layers = {RandomMinibatch(7).layers[1]};
+  three.layers.push_back({{RandomBlock(1, 30, 40, factors)}, {30}, {40}});
   const torch::Tensor all = torch::randn({40, 4});
   const int before = at::get_num_threads();
   for (const Minibatch* minibatch : {&std::as_const(one), &two, &std::as_const(three)}) {
@@ -306,9 +373,9 @@ TEST_P(TypedModelConformanceTest, ParametersAndInputsOfEveryTypeGetAGradient) {
 TEST_P(TypedModelConformanceTest, WhatIsPreparedForItGivesTheBitsOfWhatItDoesItself) {
   ModelNeeds needs = OptionsOfCase(GetParam())->NeedsOf((*FindModelKind(GetParam().kind))->needs);
   EXPECT_NE(needs.form, BlockForm::kSampled);
-  const Minibatch two = TypedMinibatch(5);
+  const Minibatch two = TypedMinibatch(5, {.coefficients = true, .degrees = true});
   Minibatch one = two;
-  one.layers = {two.layers[1]};
+  one.layers = {TypedMinibatch(5).layers[1]};
   const std::vector<torch::Tensor> nodes = TypedInputs();
   for (const Minibatch* minibatch : {&std::as_const(one), &two}) {
     const auto layers = std::ssize(minibatch->layers);
@@ -319,6 +386,13 @@ TEST_P(TypedModelConformanceTest, WhatIsPreparedForItGivesTheBitsOfWhatItDoesIts
       ExpectSameOutcome(RunStep(*MakeTyped(1, layers), prepared.input), wanted);
     }
   }
+}
+
+TEST_P(TypedModelConformanceTest, ACoefficientCountsAsTheEdgeListedSoOften) {
+  const Repeated edges(TypedMinibatch(6, {.degrees = true}));
+  const std::vector<torch::Tensor> nodes = TypedInputs();
+  ExpectNearOutcome(RunStep(*MakeTyped(1), {&edges.weighed, nodes, {}}),
+                    RunStep(*MakeTyped(1), {&edges.listed, nodes, {}}));
 }
 
 TEST_P(TypedModelConformanceTest, Bf16IsNearFloat32ByEachProductKernelOnAnyThreads) {

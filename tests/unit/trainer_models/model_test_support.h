@@ -42,7 +42,7 @@ inline ModelShape TypedShape(int64_t layers = 2) {
 }
 
 // Seeds are two authors and three papers. Degrees 0 to 5 by each relation.
-inline Minibatch TypedMinibatch(uint64_t key) {
+inline Minibatch TypedMinibatch(uint64_t key, const Factors& factors = {}) {
   const Schema& schema = TypedSchema();
   const std::vector<int64_t> counts[] = {{2, 3, 0}, {4, 6, 2}, {7, 10, 3}};
   Minibatch minibatch;
@@ -51,7 +51,7 @@ inline Minibatch TypedMinibatch(uint64_t key) {
     for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
       Block block = RandomBlock(key * 100 + static_cast<uint64_t>(10 * l + r),
                                 counts[l][static_cast<size_t>(schema.DestinationType(r))],
-                                counts[l + 1][static_cast<size_t>(schema.SourceType(r))]);
+                                counts[l + 1][static_cast<size_t>(schema.SourceType(r))], factors);
       block.relation = r;
       layer.blocks.push_back(std::move(block));
     }
