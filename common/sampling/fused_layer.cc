@@ -344,6 +344,8 @@ FusedOutcome SampleFusedLayer(const FusedLayerTask& task, FusedWorkspace* worksp
   block->indices.clear();
   block->edge_ids.clear();
   block->weights.clear();
+  block->coefficients.clear();
+  block->degrees.clear();
   block->indptr.assign(1, 0);
   return SampleFusedLayerFrom(0, task, workspace, block);
 }

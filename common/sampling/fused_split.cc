@@ -75,6 +75,8 @@ SplitOutcome SampleSplitLayer(std::span<const FusedLayerTask> tasks, ChunkCrew* 
     blocks[t].indices.clear();
     blocks[t].edge_ids.clear();
     blocks[t].weights.clear();
+    blocks[t].coefficients.clear();
+    blocks[t].degrees.clear();
     blocks[t].indptr.assign(static_cast<size_t>(count) + 1, 0);
   }
   const std::vector<Chunk> chunks = ChunksOf(tasks);

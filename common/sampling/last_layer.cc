@@ -92,7 +92,8 @@ StatusOr<RawLayer> TakeLast(const Schema& schema, const SampleRequest& request,
                             .indptr = std::move(picks[g].offsets),
                             .indices = {},
                             .edge_ids = std::move(picks[g].edge_ids),
-                            .weights = std::move(picks[g].weights)});
+                            .weights = std::move(picks[g].weights),
+                            .coefficients = std::move(picks[g].coefficients)});
     raw.sources.push_back(std::move(picks[g].sources));
   }
   return raw;

@@ -27,14 +27,16 @@ Status CheckAnswers(const Schema& schema, std::span<const LayerGroup> groups,
     if (picks.offsets.size() == groups[g].destinations.size() + 1 &&
         picks.offsets.back() == picks.size() &&
         picks.edge_ids.size() == expected(groups[g].edge_ids) &&
-        picks.weights.size() == expected(groups[g].weights)) {
+        picks.weights.size() == expected(groups[g].weights) &&
+        (picks.coefficients.empty() || picks.coefficients.size() == picks.sources.size())) {
       continue;
     }
     return Internal(
-        "the source answered {} offsets, {} sources, {} edge ids and {} weights for {} "
-        "destinations of '{}'",
+        "the source answered {} offsets, {} sources, {} edge ids, {} weights and {} coefficients "
+        "for {} destinations of '{}'",
         picks.offsets.size(), picks.size(), picks.edge_ids.size(), picks.weights.size(),
-        groups[g].destinations.size(), schema.relations[groups[g].relation].triple());
+        picks.coefficients.size(), groups[g].destinations.size(),
+        schema.relations[groups[g].relation].triple());
   }
   return OkStatus();
 }
@@ -55,7 +57,8 @@ Status LeaveOut(const Schema& schema, std::span<const ExcludedEdges> excluded, i
                                              .ends = std::span(picks->offsets).subspan(1),
                                              .sources = &picks->sources,
                                              .edge_ids = &picks->edge_ids,
-                                             .weights = &picks->weights});
+                                             .weights = &picks->weights,
+                                             .coefficients = &picks->coefficients});
   }
   return OkStatus();
 }

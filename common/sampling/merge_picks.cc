@@ -39,7 +39,8 @@ PicksShare ShareOf(std::span<const int64_t> positions, const NeighborPicks& pick
           .offsets = picks.offsets,
           .sources = picks.sources,
           .edge_ids = picks.edge_ids,
-          .weights = picks.weights};
+          .weights = picks.weights,
+          .coefficients = picks.coefficients};
 }
 
 void MergePicks(size_t destinations, std::span<const PicksShare> shares, NeighborPicks* picks) {
@@ -54,6 +55,7 @@ void MergePicks(size_t destinations, std::span<const PicksShare> shares, Neighbo
   MergeColumn(shares, &PicksShare::sources, offsets, &picks->sources);
   MergeColumn(shares, &PicksShare::edge_ids, offsets, &picks->edge_ids);
   MergeColumn(shares, &PicksShare::weights, offsets, &picks->weights);
+  MergeColumn(shares, &PicksShare::coefficients, offsets, &picks->coefficients);
 }
 
 }  // namespace halograph
