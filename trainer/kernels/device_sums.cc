@@ -15,7 +15,8 @@ torch::Tensor SumOfPicked(const torch::Tensor& rows, const torch::Tensor& picks,
   const int64_t count = bounds.size(0) - 1;
   if (picks.size(0) == 0 || count == 0) return torch::zeros({count, rows.size(1)}, rows.options());
   constexpr int64_t kSum = 0;
-  const auto weights = factors.defined() ? c10::optional<torch::Tensor>(factors) : c10::nullopt;
+  TorchOptional<torch::Tensor> weights;
+  if (factors.defined()) weights = factors;
   return std::get<0>(at::embedding_bag(rows.contiguous(), picks, bounds,
                                        /*scale_grad_by_freq=*/false, kSum, /*sparse=*/false,
                                        /*per_sample_weights=*/weights,
