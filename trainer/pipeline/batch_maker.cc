@@ -42,8 +42,8 @@ class StoredRows {
 SampleRequest RequestFor(const StepSeeds& seeds, uint64_t batch_seed, const BatchRecipe& recipe) {
   SampleRequest request{.batch_seed = batch_seed,
                         .spec = &recipe.sampling,
-                        .edge_ids = recipe.edge_ids,
-                        .weights = recipe.weights};
+                        .edge_ids = recipe.edge_ids || !recipe.edge_weights.pulled.empty(),
+                        .weights = recipe.weights || recipe.edge_weights.drawn_by};
   for (const auto& list : seeds.seeds) request.seeds.push_back({list.type, list.ids});
   for (const auto& edges : seeds.exclude) {
     request.exclude.push_back({edges.relation, edges.sources, edges.destinations});
@@ -56,15 +56,18 @@ int64_t BytesOf(const std::vector<T>& values) {
   return static_cast<int64_t>(values.size() * sizeof(T));
 }
 
-int64_t BytesOfBlock(const Block& block) {
+// `weighed`: whether it is to have coefficients.
+int64_t BytesOfBlock(const Block& block, bool weighed) {
+  const auto coefficients = weighed ? std::ssize(block.indices) : std::ssize(block.coefficients);
   return BytesOf(block.indptr) + BytesOf(block.indices) + BytesOf(block.edge_ids) +
-         BytesOf(block.weights) + BytesOf(block.coefficients) + BytesOf(block.degrees);
+         BytesOf(block.weights) + coefficients * static_cast<int64_t>(sizeof(float)) +
+         BytesOf(block.degrees);
 }
 
-int64_t BytesOfMinibatch(const Minibatch& minibatch) {
+int64_t BytesOfMinibatch(const Minibatch& minibatch, bool weighed) {
   int64_t bytes = 0;
   for (const SampledLayer& layer : minibatch.layers) {
-    for (const Block& block : layer.blocks) bytes += BytesOfBlock(block);
+    for (const Block& block : layer.blocks) bytes += BytesOfBlock(block, weighed);
   }
   for (const auto& nodes : minibatch.nodes) bytes += BytesOf(nodes);
   for (const auto& positions : minibatch.seed_positions) bytes += BytesOf(positions);
@@ -73,6 +76,17 @@ int64_t BytesOfMinibatch(const Minibatch& minibatch) {
 
 int64_t BytesOfValue(Precision precision) {
   return precision == Precision::kBf16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+Status PullingFeatures(const Status& status) {
+  return Annotate(status, "pulling features of a minibatch");
+}
+
+// The weights are there: nobody asks by ids any more.
+void DropEdgeIds(Minibatch* minibatch) {
+  for (SampledLayer& layer : minibatch->layers) {
+    for (Block& block : layer.blocks) block.edge_ids = {};
+  }
 }
 
 // The positions of seeds that are not asked for tell nothing.
@@ -186,37 +200,79 @@ Status BatchMaker::Compact(Step* step) const {
   return OkStatus();
 }
 
+struct BatchMaker::PullCall {
+  Step* step;
+  CallContext context;
+  StatusDone done;
+  Stopwatch watch = {};
+  std::shared_ptr<FeaturePull> features = nullptr;
+  EdgeWeightPull weights = {};
+  std::vector<RowRequest> requests = {};  // of both
+  std::optional<WrongWeight> wrong = {};
+  int64_t original = 0;  // id of its edge
+};
+
 void BatchMaker::StartPull(const CallContext& like, Step* step, StatusDone done) const {
   if (step->rows == 0) return EndCall(std::move(done), OkStatus());
-  struct Call {
-    CallContext context;
-    Stopwatch watch = {};
-    std::shared_ptr<FeaturePull> features = nullptr;
-  };
-  const auto call = std::make_shared<Call>(Call{InnerContext(like)});
-  StatusDone end = [this, call, step, done = std::move(done)](Status status) mutable {
-    if (status.ok()) {
-      status = RunCaught([&] {
-        MakeInputRows(call->features->Take(), step);
-        return OkStatus();
-      });
-    } else {
-      status = Annotate(status, "pulling features of a minibatch");
-    }
-    step->pulled = std::move(call->context.stats);
-    step->pull_seconds = call->watch.Seconds();
-    EndCall(std::move(done), std::move(status));
-  };
+  const auto call = std::make_shared<PullCall>(PullCall{step, InnerContext(like), std::move(done)});
   auto features = FeaturePull::Create(recipe_, in_place_, step->nodes_to_gather());
-  if (!features.ok()) return end(features.status());
+  if (!features.ok()) return EndPull(*call, PullingFeatures(features.status()));
   call->features = *std::move(features);
   call->context.stats.local_bytes += call->features->bytes_in_place();
-  if (call->features->requests().empty()) return end(call->context.Check());
-  rows_->StartPull(call->features->requests(), call->context, std::move(end));
+  call->weights = EdgeWeightPull(recipe_.edge_weights, step->minibatch);
+  for (const auto& asked : {call->features->requests(), call->weights.requests()}) {
+    call->requests.insert(call->requests.end(), asked.begin(), asked.end());
+  }
+  const auto take = [this, call](const Status& pulled) { TakeRows(call, pulled); };
+  if (call->requests.empty()) return take(call->context.Check());
+  rows_->StartPull(call->requests, call->context, take);
+}
+
+void BatchMaker::TakeRows(const std::shared_ptr<PullCall>& call, const Status& pulled) const {
+  if (!pulled.ok()) return EndPull(*call, PullingFeatures(pulled));
+  Status made = RunCaught([&]() -> Status {
+    if (!recipe_.edge_weights.pulled.empty()) {
+      call->wrong = call->weights.Take(&call->step->minibatch);
+      if (call->wrong.has_value()) return OkStatus();
+      if (!recipe_.edge_ids) DropEdgeIds(&call->step->minibatch);
+      HG_RETURN_IF_ERROR(MakeBlocks(call->step));
+    }
+    MakeInputRows(call->features->Take(), call->step);
+    return OkStatus();
+  });
+  if (call->wrong.has_value()) return RefuseEdge(call);
+  EndPull(*call, std::move(made));
+}
+
+void BatchMaker::EndPull(PullCall& call, Status status) {
+  call.step->pulled = std::move(call.context.stats);
+  call.step->pull_seconds = call.watch.Seconds();
+  EndCall(std::move(call.done), std::move(status));
+}
+
+void BatchMaker::RefuseEdge(const std::shared_ptr<PullCall>& call) const {
+  call->context.ticket.reset();  // its pull has been
+  call->requests = {{.tensor = {true, call->wrong->feature.type, kOriginalIdTensor},
+                     .ids = std::span(&call->wrong->edge, 1),
+                     .out = std::as_writable_bytes(std::span(&call->original, 1))}};
+  rows_->StartPull(call->requests, call->context, [this, call](const Status& pulled) {
+    EndPull(*call,
+            RefuseWeight(*call->wrong, pulled.ok() ? std::optional(call->original) : std::nullopt));
+  });
 }
 
 Status BatchMaker::Complete(Step* step) const {
   SplitRowsOf(step);
+  const EdgeWeighing& weights = recipe_.edge_weights;
+  if (!weights.pulled.empty()) return OkStatus();
+  if (weights.drawn_by) {
+    HG_RETURN_IF_ERROR(
+        WeighByDraw(graph_->info().schema, weights, recipe_.weights, &step->minibatch));
+  }
+  return MakeBlocks(step);
+}
+
+Status BatchMaker::MakeBlocks(Step* step) const {
   HG_ASSIGN_OR_RETURN(step->blocks, MakeLayerBlocks(graph_->info().schema, step->minibatch,
                                                     recipe_.form, recipe_.by_source));
   return OkStatus();
@@ -238,7 +294,8 @@ int64_t BatchMaker::BytesOf(const Step& step) const {
   // Each other form of a block is about as large as the block.
   const int64_t forms = (recipe_.form == BlockForm::kSampled ? 0 : 1) +
                         (recipe_.by_source == BySource::kNone ? 0 : 1);
-  return (1 + forms) * BytesOfMinibatch(minibatch) + step.split.bytes();
+  return (1 + forms) * BytesOfMinibatch(minibatch, !recipe_.edge_weights.empty()) +
+         step.split.bytes();
 }
 
 int64_t BatchMaker::RowBytesOf(const Step& step) const {

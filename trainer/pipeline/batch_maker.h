@@ -1,5 +1,6 @@
 // From seeds to all that a training step needs: sample, pull the features of every node type that
-// the model takes in, convert and normalise them, and make of them what its layers read.
+// the model takes in and the weights of edges, convert and normalise them, and make of them what
+// its layers read.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
 #include "trainer/pipeline/column_scales.h"
+#include "trainer/pipeline/edge_weights.h"
 #include "trainer/pipeline/feature_matrix.h"
 #include "trainer/pipeline/held_rows.h"
 #include "trainer/pipeline/layer_blocks.h"
@@ -40,7 +42,8 @@ struct BatchRecipe {
   SamplingSpec sampling;
   bool edge_ids = false;  // as SampleRequest's
   bool weights = false;
-  std::vector<NodeInput> inputs;  // none of types that are not pulled
+  EdgeWeighing edge_weights = {};  // what fills Block::coefficients
+  std::vector<NodeInput> inputs;   // none of types that are not pulled
   // Rows that are not gathered, since whoever computes has them; null: none. Only with
   // InputRows::kNodes.
   std::shared_ptr<const HeldRows> held = nullptr;
@@ -60,9 +63,11 @@ class BatchMaker {
 
   // What `seeds` ask for: minibatch, blocks and types of a step whose rows of the task are known.
   // Then, in another call, the rows of its nodes. What is sampled lacks its last layer's indices,
-  // and blocks, until Compact where compacts_apart(). A step without rows stays as it is, and the
+  // and blocks, until Compact where compacts_apart(); where weights of edges are pulled, it lacks
+  // them, and blocks, until the rows are there. A step without rows stays as it is, and the
   // stores are not asked. Calls of the stores go by the token, deadline and ids of `like`.
-  // Errors are those of the stores, with what was being done in front.
+  // Errors are those of the stores, with what was being done in front, and
+  //   OutOfRange  a value that is no weight (RefuseWeight, WeighByDraw)
   [[nodiscard]] Status Sample(const StepSeeds& seeds, uint64_t batch_seed, const CallContext& like,
                               Step* step) const;
   [[nodiscard]] Status PullRows(const CallContext& like, Step* step) const;
@@ -89,8 +94,16 @@ class BatchMaker {
   // What StartSample keeps while it asks.
   struct SampleCall;
   void StartLastApart(const std::shared_ptr<SampleCall>& call, Step* step, StatusDone done) const;
-  // What follows from a whole minibatch: blocks, and which rows are held.
+  // What StartPull keeps while it asks.
+  struct PullCall;
+  void TakeRows(const std::shared_ptr<PullCall>& call, const Status& pulled) const;
+  // Asks for the original id of an edge whose value is no weight, and ends the call.
+  void RefuseEdge(const std::shared_ptr<PullCall>& call) const;
+  static void EndPull(PullCall& call, Status status);
+  // What follows from a whole minibatch: which rows are held, and blocks where nothing of edges is
+  // pulled.
   [[nodiscard]] Status Complete(Step* step) const;
+  [[nodiscard]] Status MakeBlocks(Step* step) const;
   void SplitRowsOf(Step* step) const;
   void MakeInputRows(std::vector<FeatureMatrix> features, Step* step) const;
 

@@ -3,7 +3,8 @@
 // over an evaluation set.
 //
 // Stages: schedule (the rows of a step, and what they are about), sample, plan (which rows a cache
-// keeps; where there is a cache), gather (rows of features), then those of the caller.
+// keeps; where there is a cache), gather (rows of features, weights of edges), then those of the
+// caller.
 #pragma once
 
 #include <chrono>

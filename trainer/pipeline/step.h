@@ -6,7 +6,8 @@
 //   compact    where the last layer is compacted apart: raw is given up for what minibatch still
 //              lacks; blocks and split are made here
 //   plan       ticket, where remote rows are cached
-//   gather     features or self_and_mean
+//   gather     features or self_and_mean; where weights of edges are pulled, the coefficients of
+//              minibatch, and blocks only now
 //   above      tensors: rows that are learnt, and what move makes of the rows
 //
 // Plain values; torch knows nothing of it.
@@ -73,8 +74,10 @@ struct Step {
   CallStats pulled;
   CallStats learnt;           // of the pull of rows that are learnt
   double sample_seconds = 0;  // spent in GraphStore::Sample and on `blocks`
-  double pull_seconds = 0;    // spent on rows: pulls, conversion and `self_and_mean`
-  double learn_seconds = 0;   // spent on rows that are learnt
+  // Spent on rows: pulls, conversion and `self_and_mean`; where weights of edges are pulled, on
+  // these and on `blocks`, too.
+  double pull_seconds = 0;
+  double learn_seconds = 0;  // spent on rows that are learnt
   // Of all parts once they are there, rows and what is made of them apart; known once it is
   // sampled.
   ItemBytes bytes = {};

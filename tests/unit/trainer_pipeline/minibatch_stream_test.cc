@@ -5,6 +5,7 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,7 +26,11 @@ namespace {
 class MinibatchStreamTest : public OpenedGraphTest {
  protected:
   void SetUp() override {
-    Open(RandomGraph({.seed = 5, .parts = 3, .nodes = 120, .num_classes = 4}));
+    TestGraphSpec spec = RandomGraph({.seed = 5, .parts = 3, .nodes = 120, .num_classes = 4});
+    std::vector<float> weights(spec.relations[0].edges.size());
+    std::iota(weights.begin(), weights.end(), 1.0F);
+    spec.relations[0].features = {MakeTensor("w", weights)};
+    Open(spec);
     auto task = ReadNodeTask(stores_, "");
     ASSERT_TRUE(task.ok()) << task.status();
     train_ = task->train;
@@ -38,6 +43,7 @@ class MinibatchStreamTest : public OpenedGraphTest {
     recipe.inputs = {{0, TensorRef{false, "node", "feat"}, schema.node_types[0].features[0]}};
     recipe.by_source = BySource::kAll;
     recipe.compact = compact_;
+    recipe.edge_weights = *ChooseEdgeWeights(schema, edge_weight_, recipe.sampling);
     return recipe;
   }
   SeedShards Shards(int world_size) {
@@ -91,6 +97,7 @@ class MinibatchStreamTest : public OpenedGraphTest {
   std::optional<NodeSeeds> source_;
   std::shared_ptr<const HeldRows> held_;  // of what Drain makes
   CompactIds compact_ = {};
+  std::string edge_weight_ = {};
 };
 
 TEST_F(MinibatchStreamTest, EachEpochVisitsEverySeedOfTheRanksOnceWithItsLabel) {
@@ -553,6 +560,69 @@ TEST_F(MinibatchStreamTest, RowsThatComeLateAndOutOfOrderGoThroughACache) {
   for (size_t i = 0; i < found.size(); ++i) ExpectEqual(found[i], wanted[i]);
   EXPECT_EQ(cache->figures().missing, 0);
   EXPECT_GT(cache->figures().hits, 0);
+}
+
+// Whose values come with the rows, to steps that may have been compacted apart.
+TEST_F(MinibatchStreamTest, EdgesHaveTheSameWeightsWhicheverWayTheyCome) {
+  StreamOptions options{.seed = 9, .batch_size = 8, .epochs = 2, .threads = 1, .prefetch = 0};
+  const auto plain = Drain(stores_.graph.get(), options);
+  edge_weight_ = "w";
+  const auto wanted = Drain(stores_.graph.get(), options);
+  ASSERT_EQ(wanted.size(), plain.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    int64_t edges = 0;
+    for (const SampledLayer& layer : wanted[i].minibatch.layers) {
+      EXPECT_THAT(layer.blocks[0].coefficients, testing::Each(testing::Ge(1)));
+      EXPECT_EQ(layer.blocks[0].coefficients.size(), layer.blocks[0].indices.size());
+      edges += std::ssize(layer.blocks[0].indices);
+    }
+    EXPECT_EQ(wanted[i].pulled.local_bytes, plain[i].pulled.local_bytes + edges * 4);
+    EXPECT_EQ(wanted[i].blocks.layers.size(), 2U);
+    // Ids and weights of edges, and the form by source, which has as much.
+    EXPECT_EQ(wanted[i].bytes.all(), plain[i].bytes.all() + 2 * edges * (8 + 4));
+  }
+  const auto expect_the_same = [&](GraphStore* graph) {
+    const auto found = Drain(graph, options);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t i = 0; i < found.size(); ++i) ExpectEqual(found[i], wanted[i]);
+  };
+  options.threads = 3;
+  options.prefetch = 4;
+  expect_the_same(stores_.graph.get());
+  RecordingStore elsewhere(stores_.graph.get());
+  BuilderWorkspaces workspaces(&stores_.graph->info().schema);
+  compact_ = CompactByMap(&workspaces);
+  expect_the_same(&elsewhere);
+  stores_.rows = std::make_shared<LateRows>(stores_.rows);
+  const auto cache = Cache(true, 6000);
+  options.cache = cache.get();
+  expect_the_same(&elsewhere);
+  EXPECT_GT(cache->figures().hits, 0);
+  EXPECT_EQ(cache->figures().hits + cache->figures().fetched, [&] {
+    int64_t nodes = 0;
+    for (const Step& step : wanted) nodes += std::ssize(step.minibatch.nodes[0]);
+    return nodes;
+  }()) << "edges are no rows that the cache counts";
+}
+
+TEST_F(MinibatchStreamTest, AnEdgeThatIsRefusedEndsTheStreamAndLeavesItsCacheUsable) {
+  TestGraphSpec spec = RandomGraph({.seed = 5, .parts = 3, .nodes = 120, .num_classes = 4});
+  spec.relations[0].features = {
+      MakeTensor("w", std::vector<float>(spec.relations[0].edges.size(), -1.0F))};
+  Open(spec);
+  edge_weight_ = "w";
+  const auto cache = Cache(true, 6000);
+  const BatchMaker maker(stores_.graph.get(), cache.get(), Recipe());
+  {
+    MinibatchStream stream(&maker, &*source_, Shards(1), {.batch_size = 8, .cache = cache.get()});
+    EXPECT_THAT(Message(stream.Next().status()),
+                testing::AllOf(testing::StartsWith("--edge-weight w: edge "),
+                               testing::HasSubstr("(original id)"), testing::HasSubstr("has -1")));
+  }
+  edge_weight_ = "";
+  StreamOptions options{.batch_size = 8, .prefetch = 1};
+  options.cache = cache.get();
+  EXPECT_EQ(Drain(stores_.graph.get(), options).size(), static_cast<size_t>(Shards(1).Steps(8)));
 }
 
 // Blocks every call until its token is cancelled.

@@ -1,0 +1,168 @@
+#include "trainer/pipeline/edge_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "common/base/list_some.h"
+#include "common/storage/widen_rows.h"
+
+namespace halograph {
+namespace {
+
+constexpr size_t kNamed = 5;
+constexpr char kWeightRange[] = "a weight is a number from 0 to 3.4e38";
+
+bool IsWeight(double value) { return value >= 0 && value <= std::numeric_limits<float>::max(); }
+
+std::vector<bool> DrawnFrom(const Schema& schema, const SamplingSpec& sampling) {
+  std::vector<bool> drawn(schema.relations.size());
+  for (const auto& layer : sampling.layers) {
+    for (const RelationFanout& of : layer) {
+      if (of.fanout != 0) drawn[static_cast<size_t>(of.relation)] = true;
+    }
+  }
+  return drawn;
+}
+
+Status NoSuchFeature(const Relation& relation, const std::string& name) {
+  const auto name_of = [](const TensorSpec& spec) { return "'" + spec.name + "'"; };
+  return NotFound(
+      "--edge-weight {}: relation '{}' has no such edge feature; it has {}. Name a feature that "
+      "each relation has which neighbours are drawn of, or give the relation the fanout 0",
+      name, relation.triple(),
+      relation.features.empty() ? "none" : ListSome(relation.features, kNamed, name_of));
+}
+
+// As the sampler reads what it draws by: to float64, and from there to float32.
+void ToDoubles(const TensorSpec& spec, const std::byte* rows, std::span<double> values) {
+  if (!HasRowScale(spec.dtype)) {
+    return ConvertToDouble(spec.dtype, rows, values.size(), values.data());
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    float value = 0;
+    WidenRows({spec.dtype, 1, rows + i * spec.row_bytes()}, 1, &value, 1);
+    values[i] = value;
+  }
+}
+
+// Fills `weights`, as many as there are rows, up to the first number that is none: its place and
+// what it is.
+std::optional<std::pair<size_t, double>> ToWeights(const TensorSpec& spec, const std::byte* rows,
+                                                   std::span<float> weights) {
+  std::array<double, 512> some;
+  for (size_t begin = 0; begin < weights.size(); begin += some.size()) {
+    const size_t count = std::min(some.size(), weights.size() - begin);
+    ToDoubles(spec, rows + begin * spec.row_bytes(), std::span(some).first(count));
+    for (size_t i = 0; i < count; ++i) {
+      if (!IsWeight(some[i])) return std::pair(begin + i, some[i]);
+      weights[begin + i] = static_cast<float>(some[i]);
+    }
+  }
+  return std::nullopt;
+}
+
+// Calls use(block) for each block of a relation, from the seeds outward.
+template <typename Minibatch, typename Use>
+void ForEachBlockOf(int relation, Minibatch& minibatch, const Use& use) {
+  for (auto& layer : minibatch.layers) {
+    for (auto& block : layer.blocks) {
+      if (block.relation == relation) use(block);
+    }
+  }
+}
+
+}  // namespace
+
+StatusOr<EdgeWeighing> ChooseEdgeWeights(const Schema& schema, const std::string& name,
+                                         const SamplingSpec& sampling) {
+  EdgeWeighing weights{.name = name, .drawn_by = name == sampling.weight};
+  if (name.empty()) return EdgeWeighing();
+  const std::vector<bool> drawn = DrawnFrom(schema, sampling);
+  for (size_t r = 0; r < drawn.size(); ++r) {
+    if (!drawn[r]) continue;
+    const Relation& relation = schema.relations[r];
+    const auto found = std::find_if(relation.features.begin(), relation.features.end(),
+                                    [&](const TensorSpec& spec) { return spec.name == name; });
+    if (found == relation.features.end()) return NoSuchFeature(relation, name);
+    if (found->dim != 1) {
+      return InvalidArgument(
+          "--edge-weight {}: this feature of relation '{}' has {} columns; a weight has one. Name "
+          "another feature, or leave the option out",
+          name, relation.triple(), found->dim);
+    }
+    if (weights.drawn_by) continue;
+    weights.pulled.push_back(
+        {static_cast<int>(r), TensorRef{true, relation.triple(), name}, *found});
+  }
+  return weights;
+}
+
+Status WeighByDraw(const Schema& schema, const EdgeWeighing& weights, bool keep,
+                   Minibatch* minibatch) {
+  for (SampledLayer& layer : minibatch->layers) {
+    for (Block& block : layer.blocks) {
+      const auto wrong = std::find_if_not(block.weights.begin(), block.weights.end(), IsWeight);
+      if (wrong != block.weights.end()) {
+        const auto edge = wrong - block.weights.begin();
+        const auto after = std::upper_bound(block.indptr.begin(), block.indptr.end(), edge);
+        const auto node = static_cast<size_t>(after - block.indptr.begin() - 1);
+        return OutOfRange(
+            "--edge-weight {}: an edge of relation '{}' into the node with global id {} has a "
+            "weight beyond float32; {}: scale the feature down in the input and partition the "
+            "graph again, or leave out --edge-weight",
+            weights.name, schema.relations[block.relation].triple(),
+            minibatch->nodes[schema.DestinationType(block.relation)][node], kWeightRange);
+      }
+      block.coefficients = keep ? block.weights : std::move(block.weights);
+      if (!keep) block.weights.clear();
+    }
+  }
+  return OkStatus();
+}
+
+Status RefuseWeight(const WrongWeight& wrong, std::optional<int64_t> original) {
+  const std::string edge = original.has_value()
+                               ? fmt::format("edge {} (original id)", *original)
+                               : fmt::format("the edge with global id {}", wrong.edge);
+  return OutOfRange(
+      "--edge-weight {}: {} of relation '{}' has {}; {}: fix the feature in the input and "
+      "partition "
+      "the graph again, or leave out --edge-weight",
+      wrong.feature.name, edge, wrong.feature.type, wrong.value, kWeightRange);
+}
+
+EdgeWeightPull::EdgeWeightPull(const EdgeWeighing& weights, const Minibatch& minibatch) {
+  for (const EdgeInput& input : weights.pulled) {
+    OfRelation of{.input = &input, .ids = {}, .rows = {}};
+    ForEachBlockOf(input.relation, minibatch, [&of](const Block& block) {
+      of.ids.insert(of.ids.end(), block.edge_ids.begin(), block.edge_ids.end());
+    });
+    if (of.ids.empty()) continue;
+    of.rows.resize(of.ids.size() * input.spec.row_bytes());
+    relations_.push_back(std::move(of));
+  }
+  for (OfRelation& of : relations_) {
+    requests_.push_back({.tensor = of.input->feature, .ids = of.ids, .out = of.rows});
+  }
+}
+
+std::optional<WrongWeight> EdgeWeightPull::Take(Minibatch* minibatch) const {
+  for (const OfRelation& of : relations_) {
+    size_t begin = 0;  // of the block's edges among all
+    std::optional<WrongWeight> found;
+    ForEachBlockOf(of.input->relation, *minibatch, [&](Block& block) {
+      block.coefficients.resize(block.indices.size());
+      const auto wrong = ToWeights(
+          of.input->spec, of.rows.data() + begin * of.input->spec.row_bytes(), block.coefficients);
+      if (wrong.has_value() && !found.has_value()) {
+        found = {of.input->feature, of.ids[begin + wrong->first], wrong->second};
+      }
+      begin += block.indices.size();
+    });
+    if (found.has_value()) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace halograph
