@@ -53,6 +53,12 @@ std::string_view AutoOptions::OwnInputsBy() const {
   }
   return {};
 }
+Status AutoOptions::TakesCoefficients() const {
+  for (const Candidate& candidate : candidates_) {
+    HG_RETURN_IF_ERROR(candidate.options->TakesCoefficients());
+  }
+  return OkStatus();
+}
 
 StatusOr<AutoOptions::Resolved> AutoOptions::For(const Schema& schema) const {
   const size_t chosen = HasOneRelation(schema) ? 0 : 1;

@@ -24,6 +24,7 @@ class AutoOptions final : public ModelOptions {
   void AddRows(OptionTable& table) override;
   [[nodiscard]] Status Validate() const override;
   [[nodiscard]] std::string_view OwnInputsBy() const override;
+  [[nodiscard]] Status TakesCoefficients() const override;
 
   // Those of the model that the graph asks for, which live as long as this; and its name.
   // InvalidArgument: an option was given that only the other model has.

@@ -171,6 +171,12 @@ Status CheckInfer(const TrainOptions& options, const InferOptions& infer, TrainC
         "exchanged. Start one process, or leave --exact out",
         options.all_ranks());
   }
+  if (infer.exact && !options.edge_weight.empty()) {
+    return InvalidArgument(
+        "--exact and --edge-weight {}: exact inference weighs no edges. Leave --exact out; "
+        "--eval-fanouts -1 in each layer reads all neighbours, too",
+        options.edge_weight);
+  }
   if (command == TrainCommand::kEvaluate || !options.predict.empty()) return OkStatus();
   return InvalidArgument("--predict is missing: the file that infer writes, .npy or .csv");
 }

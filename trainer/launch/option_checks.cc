@@ -151,6 +151,17 @@ Status CheckOwnInputs(const TrainOptions& o) {
       other, by);
 }
 
+Status CheckEdgeWeight(const TrainOptions& o) {
+  if (o.edge_weight.empty()) return OkStatus();
+  if (o.part_only) {
+    return InvalidArgument(
+        "--part-only and --edge-weight {}: a halo has no features of edges; leave one of them out",
+        o.edge_weight);
+  }
+  if (o.model_options == nullptr) return OkStatus();
+  return Annotate(o.model_options->TakesCoefficients(), "--edge-weight " + o.edge_weight);
+}
+
 Status CheckWhere(const TrainOptions& o) {
   if (o.graph.empty() == o.remote.servers.empty()) {
     return InvalidArgument(
@@ -235,6 +246,7 @@ Status CheckTogether(const TrainOptions& o) {
   HG_RETURN_IF_ERROR(CheckControl(o.control, o.learning_rate));
   HG_RETURN_IF_ERROR(CheckCheckpoints(o.checkpoint));
   HG_RETURN_IF_ERROR(CheckOwnInputs(o));
+  HG_RETURN_IF_ERROR(CheckEdgeWeight(o));
   HG_RETURN_IF_ERROR(CheckTune(o));
   HG_RETURN_IF_ERROR(CheckAveraging(o));
   HG_RETURN_IF_ERROR(CheckCompact(o));

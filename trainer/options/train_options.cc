@@ -151,6 +151,14 @@ void AddSamplingRows(OptionTable& rows, TrainOptions* o) {
       .DefaultText("sample uniformly")
       .AllRanks()
       .Mark(kOfNeighbors);
+  rows.Add(
+          "edge-weight", &o->edge_weight,
+          "edge feature, one number of at least 0 an edge, that neighbours' rows are multiplied by "
+          "before they are summed (edge_weight of DGL and PyG)")
+      .ValueName("NAME")
+      .DefaultText("1 for every edge")
+      .AllRanks()
+      .Mark(kPartOfModel | kOfNeighbors);
 }
 
 void AddTrainingRows(OptionTable& rows, TrainOptions* o) {

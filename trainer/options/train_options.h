@@ -91,6 +91,7 @@ struct TrainOptions {
   std::vector<RelationFanouts> relation_fanouts;
   bool replace = false;
   std::string sampling_weights;  // edge feature to draw by; empty: uniformly
+  std::string edge_weight;       // edge feature that weighs neighbours; empty: all weigh 1
   int64_t batch_size = 1000;     // per rank
   int64_t epochs = 0;            // 0: DefaultEpochs
   // Epochs that each part is trained alone between two averages of the models; 0: all ranks train

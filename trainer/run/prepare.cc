@@ -54,6 +54,8 @@ StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
   if (!needs.neighbors) recipe.sampling.layers = {{}};
   HG_RETURN_IF_ERROR(recipe.sampling.DrawBy(session.stores.graph->info().schema,
                                             session.options.sampling_weights));
+  HG_ASSIGN_OR_RETURN(recipe.edge_weights, ChooseEdgeWeights(session.stores.graph->info().schema,
+                                                             options.edge_weight, recipe.sampling));
   recipe.edge_ids = needs.edge_ids;
   recipe.weights = needs.weights;
   recipe.inputs = inputs.features;
@@ -181,6 +183,19 @@ Status CheckFeatureRows(const Session& session, const RunInputs& inputs) {
   return Annotate(session.stores.rows->Pull(none, context), "features");
 }
 
+// The same of the weights of edges.
+Status CheckEdgeWeightRows(const Session& session) {
+  std::vector<RowRequest> none;
+  for (const auto* const maker : {session.train_maker.get(), session.eval_maker.get()}) {
+    for (const EdgeInput& weight : maker->recipe().edge_weights.pulled) {
+      none.push_back({.tensor = weight.feature});
+    }
+  }
+  if (none.empty()) return OkStatus();
+  CallContext context{.cancel = &session.cancel};
+  return Annotate(session.stores.rows->Pull(none, context), "--edge-weight");
+}
+
 Status MakeMakers(Session& session, const ModelKind& kind, const RunInputs& inputs) {
   for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
     HG_ASSIGN_OR_RETURN(
@@ -271,7 +286,8 @@ Status PrepareMinibatches(Session& session, RunInputs* inputs) {
   HG_ASSIGN_OR_RETURN(*inputs, ChooseInputsOf(session, *kind));
   HG_RETURN_IF_ERROR(CheckFeatureRows(session, *inputs));
   HG_RETURN_IF_ERROR(OpenTaskOf(session));
-  return MakeMakers(session, *kind, *inputs);
+  HG_RETURN_IF_ERROR(MakeMakers(session, *kind, *inputs));
+  return CheckEdgeWeightRows(session);
 }
 
 Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
@@ -294,7 +310,8 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   }
   if (options.rank == 0 && infer == nullptr && !options.part_only) TellOfSubParts(options);
   if (options.rank == 0) {
-    WarnOfUnreadEdgeFeatures(session.stores.graph->info().schema, options.sampling_weights);
+    WarnOfUnreadEdgeFeatures(session.stores.graph->info().schema, options.sampling_weights,
+                             options.edge_weight);
   }
   ResolveEpochs(session);
   ResolveChoices(session, *inputs);

@@ -48,19 +48,20 @@ void WarnOfUnreadParts(const Schema& schema, const TrainingTask& task) {
       ListSomeNames(apart, kNamed));
 }
 
-void WarnOfUnreadEdgeFeatures(const Schema& schema, std::string_view sampling_weights) {
+void WarnOfUnreadEdgeFeatures(const Schema& schema, std::string_view sampling_weights,
+                              std::string_view edge_weight) {
   std::vector<std::string> unread;
   for (const Relation& relation : schema.relations) {
     for (const TensorSpec& feature : relation.features) {
-      if (feature.name == sampling_weights) continue;
+      if (feature.name == sampling_weights || feature.name == edge_weight) continue;
       unread.push_back(fmt::format("'{}' of '{}'", feature.name, relation.triple()));
     }
   }
   if (unread.empty()) return;
   spdlog::warn(
-      "edge features that nothing reads: {}. No model takes edge features; --sampling-weights "
-      "draws neighbours by one, of a graph that halograph-partition run --sampling-weights has "
-      "made",
+      "edge features that nothing reads: {}. --edge-weight weighs neighbours by one of a column; "
+      "--sampling-weights draws them by one, of a graph that halograph-partition run "
+      "--sampling-weights has made",
       ListSome(unread, kNamed, [](const std::string& text) { return text; }));
 }
 

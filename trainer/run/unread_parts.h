@@ -15,7 +15,8 @@ namespace halograph {
 //   node types that are neither the task's nor in a relation with edges
 void WarnOfUnreadParts(const Schema& schema, const TrainingTask& task);
 
-// Logs a warning of edge features that nothing reads, at most five: all but `sampling_weights`.
-void WarnOfUnreadEdgeFeatures(const Schema& schema, std::string_view sampling_weights);
+// Logs a warning of edge features that nothing reads, at most five: all but the two that are named.
+void WarnOfUnreadEdgeFeatures(const Schema& schema, std::string_view sampling_weights,
+                              std::string_view edge_weight);
 
 }  // namespace halograph

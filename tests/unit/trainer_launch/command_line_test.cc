@@ -212,6 +212,29 @@ TEST(CommandLineTest, PartsAloneHaveNoMeansOfTheWholeTrainingSet) {
                                         "knows the training nodes of all parts"));
 }
 
+TEST(CommandLineTest, WeightsOfEdgesNeedASumOfNeighboursAndWholeParts) {
+  const auto with = [](std::vector<const char*> more) {
+    std::vector<const char*> words = {"--graph", "g", "--edge-weight", "w"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  for (const char* const model : {"auto", "sage", "gcn", "gat", "sgc", "rgcn"}) {
+    EXPECT_EQ(Parse(with({"--model", model})).options.edge_weight, "w") << model;
+  }
+  EXPECT_FALSE(Parse(with({"--aggregator", "mean"})).exit_code.has_value());
+  for (const char* const model : {"auto", "sage"}) {
+    EXPECT_THAT(
+        Refusal(with({"--model", model, "--aggregator", "pool"})),
+        AllOf(HasSubstr("--edge-weight w: --aggregator pool"), HasSubstr("give --aggregator mean")))
+        << model;
+  }
+  EXPECT_THAT(Refusal(with({"--part-only", "--average-every", "1", "--epochs", "3"})),
+              HasSubstr("--part-only and --edge-weight w: a halo has no features of edges"));
+  EXPECT_FALSE(Parse(with({"--average-every", "1"})).exit_code.has_value());
+  EXPECT_THAT(Refusal(with({"--model", "embedding"})),
+              HasSubstr("--edge-weight: --model embedding reads no neighbours"));
+}
+
 TEST(CommandLineTest, ANameWithACommaStandsInQuotes) {
   EXPECT_THAT(Parse({"--graph", "g", "--features", "\"a,b\",c", "d"}).options.features,
               ElementsAre("a,b", "c", "d"));

@@ -239,6 +239,25 @@ TEST_F(InferCommandTest, WhatTheWayOfInferenceDoesNotReadIsRefused) {
   EXPECT_THAT(Refusal({"--memory", "1GiB"}, "evaluate"), HasSubstr("--memory is for --exact"));
 }
 
+// Which edges weigh what is of what the weights of the model mean.
+TEST_F(InferCommandTest, WeightsOfEdgesAreThoseOfTheRunAndNothingExact) {
+  EXPECT_THAT(Refusal({"--edge-weight", "w"}), HasSubstr("--edge-weight is w, not its default"));
+  TrainOptions run;
+  run.fanouts = {7, 6};
+  run.edge_weight = "w";
+  Resolve(&run);
+  Write(4, "sage", SharedFacts(run));
+  EXPECT_EQ(Read({}), 0);
+  EXPECT_EQ(options_.edge_weight, "w");
+  EXPECT_EQ(Read({"--edge-weight", "w"}, "evaluate"), 0);
+  EXPECT_THAT(Refusal({"--edge-weight", "v"}), HasSubstr("--edge-weight is v, not w"));
+  for (const char* const command : {"infer", "evaluate"}) {
+    EXPECT_THAT(Refusal({"--exact"}, command),
+                AllOf(HasSubstr("--exact and --edge-weight w: exact inference weighs no edges"),
+                      HasSubstr("--eval-fanouts -1")));
+  }
+}
+
 TEST_F(InferCommandTest, AnotherModelIsNamedBeforeWhatFollowsFromIt) {
   EXPECT_THAT(Refusal({"--layers", "3"}),
               AllOf(HasSubstr("--layers is 3, not 2"), Not(HasSubstr("fanouts"))));

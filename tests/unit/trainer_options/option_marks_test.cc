@@ -26,8 +26,9 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
       UnorderedElementsAre("world_size", "epochs", "max_steps", "eval_every", "eval_every_steps",
                            "patience", "min_delta", "tune", "average_every", "part_only", "resume",
                            "predict_nodes", "predict_what", "task", "model", "embed_begin"));
-  EXPECT_THAT(Marked(kPartOfModel), UnorderedElementsAre("layers", "features", "normalize_features",
-                                                         "task_kind", "embed", "embed_name"));
+  EXPECT_THAT(Marked(kPartOfModel),
+              UnorderedElementsAre("layers", "features", "normalize_features", "edge_weight",
+                                   "task_kind", "embed", "embed_name"));
   EXPECT_THAT(
       Marked(kNotRepeated),
       UnorderedElementsAre("rank", "world_size", "logical_ranks", "master_addr", "master_port",
@@ -38,7 +39,7 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
               UnorderedElementsAre("predict", "predict_nodes", "predict_what"));
   EXPECT_THAT(Marked(kOfNeighbors),
               UnorderedElementsAre("layers", "fanouts", "eval_fanouts", "sampling_weights",
-                                   "replace", "full_batch"));
+                                   "edge_weight", "replace", "full_batch"));
 }
 
 // A mark on any other option would say nothing.
