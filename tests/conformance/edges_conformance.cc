@@ -1,6 +1,8 @@
 // What minibatches have besides nodes and blocks: several seed types, ids and weights of edges, and
 // edges left out. The reference is the oracle of the sampling contract, which knows no store.
 #include <algorithm>
+#include <deque>
+#include <span>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -44,6 +46,46 @@ void MinibatchesAreTheOracles(const StoreKind& kind) {
     EXPECT_EQ(found->nodes, expected.expected.nodes) << expected.name;
     EXPECT_TRUE(*found == expected.expected) << expected.name;
   }
+}
+
+// What edges are weighed by may be pulled by their ids: the same as they were drawn by, whatever
+// was left out.
+void RowsOfEdgeIdsAreTheWeightsDrawnBy(const StoreKind& kind) {
+  const GoldenFolder* const graph = GoldenEdges();
+  ASSERT_NE(graph, nullptr);
+  ConformanceGraphUnderTest subject(graph->folder, kind);
+  ASSERT_TRUE(subject.ok());
+  const Schema& schema = subject.stores.graph->info().schema;
+  size_t edges = 0;
+  for (const GoldenMinibatch& drawn : graph->golden.minibatches) {
+    SampleRequest request = drawn.request();
+    if (request.spec->weight.empty()) continue;
+    request.edge_ids = request.weights = true;
+    const auto found = SampleOne(*subject.stores.graph, request);
+    ASSERT_TRUE(found.ok()) << drawn.name << ": " << ToString(found.status());
+    std::vector<RowRequest> requests;  // of all blocks, in one call
+    std::deque<std::vector<double>> rows;
+    std::vector<float> wanted;
+    for (const SampledLayer& layer : found->layers) {
+      for (const Block& block : layer.blocks) {
+        if (block.edge_ids.empty()) continue;
+        rows.emplace_back(block.edge_ids.size());
+        requests.push_back({.tensor = {true, schema.relations[block.relation].triple(), "w"},
+                            .ids = block.edge_ids,
+                            .out = std::as_writable_bytes(std::span(rows.back()))});
+        wanted.insert(wanted.end(), block.weights.begin(), block.weights.end());
+      }
+    }
+    CallContext context;
+    const Status pulled = subject.stores.rows->Pull(requests, context);
+    ASSERT_TRUE(pulled.ok()) << drawn.name << ": " << ToString(pulled);
+    std::vector<float> weights;
+    for (const std::vector<double>& some : rows)
+      weights.insert(weights.end(), some.begin(), some.end());
+    EXPECT_EQ(weights, wanted) << drawn.name;
+    edges += wanted.size();
+  }
+  EXPECT_GT(edges, 20U);
 }
 
 // Several requests of different wants share a call.
@@ -131,6 +173,7 @@ void RegisterEdgesConformance(const StoreKind& kind) {
     RegisterCase("EdgesConformance", kind, name, body);
   };
   add("MinibatchesAreTheOracles", MinibatchesAreTheOracles);
+  add("RowsOfEdgeIdsAreTheWeightsDrawnBy", RowsOfEdgeIdsAreTheWeightsDrawnBy);
   add("OneCallMayAskForDifferentThings", OneCallMayAskForDifferentThings);
   add("EdgesBeyondOneMessage", EdgesBeyondOneMessage);
   add("WeightsWithoutAFeatureAreInvalid", WeightsWithoutAFeatureAreInvalid);
