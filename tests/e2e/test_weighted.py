@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Sampling by an edge feature, from the input folder to equal losses in every mode."""
+import json
 import shutil
 
 from harness import datasets, npy, programs
 from harness.programs import must
-from harness.training import train
+from harness.training import options, train
 
 SMALL = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1, epochs=2)
 FEATURES = "feature_data:\n"
@@ -116,6 +117,83 @@ class WeightedTest(WeightedBase):
         data[-9] ^= 1
         table.write_bytes(data)
         self.assertCode(1, self.box.run("halograph-train", "--graph", graph), table)
+
+
+class EdgeWeightTest(programs.ProgramTest):
+    """Neighbours weighed by an edge feature, from the input folder to what infer makes."""
+    AT_ONCE = 3
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        folder = datasets.copy_of(datasets.cora(), cls.shared.folder / "input")
+        count = datasets.GraphBolt(folder).num_edges
+        metadata = folder / "metadata.yaml"
+        features = FEATURES
+        for name, descr, values in (("w", "<f8", [0.5 * (edge % 5) for edge in range(count)]),
+                                    ("v", "<f4", [0.5 * (edge % 5) for edge in range(count)]),
+                                    ("one", "|u1", [1] * count)):
+            features += WEIGHT.replace("name: w, ", f"name: {name}, ").replace("w.npy", f"{name}.npy")
+            npy.save(folder / f"{name}.npy", descr, (count,), values)
+        metadata.write_text(metadata.read_text().replace(FEATURES, features))
+        cls.graph = cls.shared.folder / "graph"
+        must(cls.shared.run("halograph-partition", "run", "--input", folder, "--output", cls.graph,
+                            "--parts", 2, "--seed", 1, "--sampling-weights", "w"))
+
+    def losses(self, **given):
+        where = {} if "servers" in given else dict(graph=self.graph)
+        _, epochs, _ = train(self.box, **{**SMALL, **where, **given})
+        return [(line["loss"], line["valid_loss"], line["sampled_edges"]) for line in epochs
+                if "loss" in line]  # not that of a checkpoint
+
+    def test_ones_change_no_bit_and_others_do_whatever_the_model(self):
+        for model in ("sage", "gcn", "gat", "sgc", "rgcn"):
+            given = {**SMALL, "hidden": None} if model == "sgc" else SMALL
+            given = {name: value for name, value in given.items() if value is not None}
+            made = {weight: train(self.box, graph=self.graph, model=model, **given,
+                                  **({"edge_weight": weight} if weight else {}))[1]
+                    for weight in ("", "one", "v")}
+            losses = {weight: [line["loss"] for line in epochs] for weight, epochs in made.items()}
+            self.assertEqual(losses[""], losses["one"], model)
+            self.assertNotEqual(losses[""], losses["v"], model)
+
+    def test_what_is_drawn_by_weighs_as_another_feature_of_the_same_values(self):
+        wanted = self.losses(sampling_weights="w", edge_weight="v")
+        self.assertNotEqual(wanted, self.losses(sampling_weights="w"))
+        servers = ",".join(self.box.servers(self.graph, (1, 0))[1])
+        for where in (dict(), dict(servers=servers)):
+            self.assertEqual(wanted, self.losses(sampling_weights="w", edge_weight="w", **where))
+        self.assertEqual(wanted, self.losses(sampling_weights="w", edge_weight="v", servers=servers))
+
+    def test_parts_that_are_averaged_are_weighed(self):
+        averaged = dict(average_every=1)
+        self.assertNotEqual(self.losses(edge_weight="w", **averaged), self.losses(**averaged))
+
+    def test_a_run_goes_on_and_is_measured_with_its_weights(self):
+        whole = self.losses(edge_weight="w")
+        run = dict(checkpoint=self.box.folder / "run")
+        first = self.losses(edge_weight="w", **{**run, "epochs": 1})
+        given = options(**{**SMALL, **run}, graph=self.graph, resume=True)
+        self.assertCode(1, self.box.run("halograph-train", *given, "--edge-weight", "v"),
+                        '--edge-weight was "w", is "v"')
+        self.assertEqual(whole, first + self.losses(edge_weight="w", resume=True, **run))
+        measure = ("halograph-train", "evaluate", "--graph", self.graph, "--checkpoint", run["checkpoint"],
+                   "--weights", "last", "--threads", 1)
+        found = json.loads(must(self.box.run(*measure, "--json")).out)
+        self.assertEqual(whole[-1][1], found["valid_loss"])
+        for more, texts in ((("--edge-weight", "one"), ("--edge-weight is one, not w",)),
+                            (("--exact",), ("--exact and --edge-weight w", "--eval-fanouts -1"))):
+            self.assertCode(2, self.box.run(*measure, *more), *texts)
+
+    def test_what_is_not_there_is_named_and_what_is_read_is_not_warned_of(self):
+        given = ("halograph-train", "--graph", self.graph, "--epochs", 1)
+        self.assertCode(1, self.box.run(*given, "--edge-weight", "x"),
+                        "--edge-weight x: relation 'node:edge:node' has no such edge feature",
+                        "'one', 'v', 'w'")
+        told = must(self.box.run(*given, "--edge-weight", "w")).err
+        self.assertIn("edge features that nothing reads: 'one' of 'node:edge:node', 'v' of", told)
+        self.assertNotIn("'w' of", told)
+        self.assertIn("--edge-weight", told)
 
 
 class WeightedLongTest(WeightedBase):

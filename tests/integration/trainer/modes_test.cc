@@ -91,8 +91,9 @@ class ModesTest : public TrainProgramTest {
     for (const Json& epoch : epochs) values.push_back(epoch[key]);
     return values;
   }
-  void ExpectFailure(const Arguments& mode, const std::vector<std::string>& texts) {
-    const Finished finished = Run(With(mode, "4,3"));
+  void ExpectFailure(const Arguments& mode, const std::vector<std::string>& texts,
+                     const std::string& fanouts = "4,3") {
+    const Finished finished = Run(With(mode, fanouts));
     EXPECT_EQ(finished.exit_code, 1) << finished.err;
     for (const std::string& text : texts) EXPECT_THAT(finished.err, HasSubstr(text));
   }
@@ -199,6 +200,116 @@ TEST_F(ModesTest, ACacheChangesNothingButWhatServersAreAskedFor) {
   }
   ExpectFailure({"--servers", servers, "--cache-memory", "10"},
                 {"--cache-memory 10 B", "no room", "--cache off"});
+}
+
+// With weights of edges: "w", every fifth 0, and "one".
+TestGraphSpec WeighedGraph() {
+  TestGraphSpec spec = LearnableGraph(kNodes, 2);
+  TestRelation& relation = spec.relations[0];
+  std::vector<double> w(relation.edges.size());
+  for (size_t e = 0; e < w.size(); ++e) w[e] = 0.3 * static_cast<double>((e * 7 + 1) % 5);
+  relation.features = {MakeTensor("w", w),
+                       MakeTensor("one", std::vector<uint8_t>(relation.edges.size(), 1))};
+  return spec;
+}
+
+// Node tasks, links whose own edges are left out, several ranks.
+TEST_F(ModesTest, WeightsOfEdgesGiveTheSameLossesInEveryMode) {
+  graph_ = Write(WeighedGraph(), "weighed");
+  const std::string all = Serve();
+  const std::string features = Serve(kFeaturesOnly);
+  const std::string own = OnlyPart(0);
+  const auto losses = [&](Arguments mode, const Arguments& options) {
+    mode.insert(mode.end(), options.begin(), options.end());
+    return Values(Epochs(mode, "4,3"), "loss");
+  };
+  const Arguments embedded = {"--graph", graph_}, weigh = {"--edge-weight", "w"};
+  const auto wanted = losses(embedded, weigh);
+  EXPECT_NE(wanted, losses(embedded, {}));
+  EXPECT_EQ(losses(embedded, {"--edge-weight", "one"}), losses(embedded, {}));
+  for (const Arguments& mode : std::vector<Arguments>{
+           {"--servers", all},
+           {"--servers", all, "--cache", "off"},
+           {"--servers", all, "--topology", "servers", "--local", own},
+           {"--servers", features, "--topology", graph_},
+           {"--servers", features, "--topology", graph_, "--local", own},
+           {"--servers", all, "--topology", "local", "--cache-dir", Path("cache")}}) {
+    SCOPED_TRACE(testing::PrintToString(mode));
+    EXPECT_EQ(losses(mode, weigh), wanted);
+  }
+  // They come with the features: no round more, and 8 bytes an edge.
+  const auto plain = Epochs({"--servers", all, "--cache", "off"}, "4,3");
+  const auto weighed = Epochs({"--servers", all, "--cache", "off", "--edge-weight", "w"}, "4,3");
+  EXPECT_EQ(Values(weighed, "rounds_per_minibatch"), Values(plain, "rounds_per_minibatch"));
+  for (size_t epoch = 0; epoch < 2; ++epoch) {
+    EXPECT_EQ(weighed[epoch]["remote_bytes"].get<int64_t>(),
+              plain[epoch]["remote_bytes"].get<int64_t>() +
+                  8 * plain[epoch]["sampled_edges"].get<int64_t>());
+  }
+}
+
+TEST_F(ModesTest, WeightsOfEdgesAreAlikeHoweverRanksAreSharedOut) {
+  graph_ = Write(WeighedGraph(), "weighed");
+  const std::string all = Serve();
+  const auto wanted =
+      Values(EpochsOfTwoRanks({"--servers", all, "--edge-weight", "w"}, "4,3"), "loss");
+  EXPECT_EQ(Values(Epochs({"--graph", graph_, "--logical-ranks", "2", "--edge-weight", "w"}, "4,3"),
+                   "loss"),
+            wanted);
+  EXPECT_NE(Values(EpochsOfTwoRanks({"--servers", all}, "4,3"), "loss"), wanted);
+}
+
+// The edges of a step are left out of what it draws, so that others move up.
+TEST_F(ModesTest, LinksAreWeighedByTheEdgesThatAreLeft) {
+  TestGraphSpec spec = WeighedGraph();
+  TestTask links{.name = "links"};
+  for (const char* const set : {"train", "valid", "test"}) {
+    std::vector<int64_t> pairs;
+    for (size_t e = set[1]; e < spec.relations[0].edges.size(); e += 12) {
+      pairs.insert(pairs.end(),
+                   {spec.relations[0].edges[e].first, spec.relations[0].edges[e].second});
+    }
+    links.sets.push_back({.set = set,
+                          .type = spec.relations[0].triple(),
+                          .edges = true,
+                          .arrays = {MakeTensor("seeds", pairs, 2)}});
+  }
+  spec.tasks = {links};
+  graph_ = Write(spec, "links");
+  const std::string all = Serve();
+  const auto losses = [&](const Arguments& mode) {
+    Arguments given = mode;
+    given.insert(given.end(), {"--held-out", "keep"});
+    return Values(Epochs(given, "6,6"), "loss");
+  };
+  const auto wanted = losses({"--graph", graph_, "--edge-weight", "w"});
+  EXPECT_EQ(losses({"--servers", all, "--edge-weight", "w"}), wanted);
+  EXPECT_EQ(losses({"--graph", graph_, "--edge-weight", "one"}), losses({"--graph", graph_}));
+  EXPECT_NE(losses({"--graph", graph_}), wanted);
+}
+
+TEST_F(ModesTest, WhatIsNoWeightIsNamedInEveryMode) {
+  TestGraphSpec spec = WeighedGraph();
+  std::vector<float> wrong(spec.relations[0].edges.size(), 1);
+  wrong[777] = -0.5;
+  spec.relations[0].features = {MakeTensor("w", wrong),
+                                MakeTensor("pair", std::vector<float>(2 * wrong.size(), 1), 2)};
+  graph_ = Write(spec, "wrong");
+  const std::string all = Serve();
+  for (const Arguments& mode : std::vector<Arguments>{
+           {"--graph", graph_}, {"--servers", all}, {"--servers", all, "--local", OnlyPart(1)}}) {
+    SCOPED_TRACE(testing::PrintToString(mode));
+    const auto refused = [&](const std::string& weight, const std::vector<std::string>& texts) {
+      Arguments given = mode;
+      given.insert(given.end(), {"--edge-weight", weight});
+      ExpectFailure(given, texts, "-1,-1");
+    };
+    refused("w", {"--edge-weight w: edge 777 (original id) of relation 'node:edge:node' has -0.5",
+                  "fix the feature in the input"});
+    refused("x", {"--edge-weight x: relation 'node:edge:node' has no such edge feature",
+                  "it has 'pair', 'w'"});
+    refused("pair", {"has 2 columns; a weight has one"});
+  }
 }
 
 TEST_F(ModesTest, ConfigurationSaysTheMode) {

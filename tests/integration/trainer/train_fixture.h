@@ -31,8 +31,9 @@ class TrainProgramTest : public testing::Test {
   }
 
   // Options for a run of seconds, embedded; `more` may repeat none of them.
-  std::vector<std::string> Options(const std::vector<std::string>& more, int epochs = 3) const {
-    std::vector<std::string> options = {"--graph", graph_, "--fanouts", "4,3"};
+  std::vector<std::string> Options(const std::vector<std::string>& more, int epochs = 3,
+                                   const std::string& fanouts = "4,3") const {
+    std::vector<std::string> options = {"--graph", graph_, "--fanouts", fanouts};
     for (const std::string& option : OptionsOfAnyMode(epochs)) options.push_back(option);
     options.insert(options.end(), more.begin(), more.end());
     return options;
@@ -55,11 +56,12 @@ class TrainProgramTest : public testing::Test {
     }
     return lines;
   }
-  std::vector<double> Losses(const std::vector<std::string>& more) {
+  std::vector<double> Losses(const std::vector<std::string>& more,
+                             const std::string& fanouts = "4,3") {
     const std::string log = Path("losses.jsonl");
     std::vector<std::string> options = {"--log", log};
     options.insert(options.end(), more.begin(), more.end());
-    const Finished finished = Run(Options(options));
+    const Finished finished = Run(Options(options, 3, fanouts));
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     std::vector<double> losses;
     for (const Json& line : ReadLog(log)) {

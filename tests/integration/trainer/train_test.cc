@@ -1,4 +1,5 @@
 // halograph-train as its users start it, over small written graphs.
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <string>
@@ -235,6 +236,62 @@ TEST_F(TrainProgramTest, ARankThatEndsIsNamedByTheOther) {
     EXPECT_THAT(finished.err, HasSubstr("rank 1 (host"));
     EXPECT_THAT(finished.err,
                 HasSubstr(signal == SIGKILL ? "does not answer" : "stopped by signal"));
+  }
+}
+
+// Of models whose weights count as often as the edge would be there.
+TEST_F(TrainProgramTest, AnEdgeOfWeightKIsAsKParallelEdges) {
+  const TestGraphSpec plain = LearnableGraph(kNodes, 2);
+  TestGraphSpec weighed = plain, parallel = plain;
+  std::vector<uint8_t> weights;
+  parallel.relations[0].edges.clear();
+  for (size_t e = 0; e < plain.relations[0].edges.size(); ++e) {
+    weights.push_back(static_cast<uint8_t>(1 + e % 3));
+    parallel.relations[0].edges.insert(parallel.relations[0].edges.end(), weights.back(),
+                                       plain.relations[0].edges[e]);
+  }
+  weighed.relations[0].features = {MakeTensor("times", weights)};
+  const std::string weighed_graph = Write(weighed, "weighed");
+  const std::string parallel_graph = Write(parallel, "parallel");
+  for (const char* const model : {"gcn", "gat"}) {
+    SCOPED_TRACE(model);
+    const auto losses = [&](const std::string& graph, const std::vector<std::string>& more) {
+      graph_ = graph;
+      std::vector<std::string> options = {"--model", model, "--dropout", "0"};
+      options.insert(options.end(), more.begin(), more.end());
+      return Losses(options, "-1,-1");
+    };
+    const auto wanted = losses(parallel_graph, {});
+    const auto found = losses(weighed_graph, {"--edge-weight", "times"});
+    const auto without = losses(weighed_graph, {});
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t epoch = 0; epoch < wanted.size(); ++epoch) {
+      EXPECT_NEAR(found[epoch], wanted[epoch], 1e-4);
+      EXPECT_GT(std::abs(without[epoch] - wanted[epoch]), 1e-3);
+    }
+  }
+}
+
+// What comes out is what nodes without edges give: no division by 0 anywhere.
+TEST_F(TrainProgramTest, WeightsOfZeroLeaveTheNodeAlone) {
+  TestGraphSpec spec = LearnableGraph(kNodes, 2);
+  spec.relations[0].features = {
+      MakeTensor("none", std::vector<float>(spec.relations[0].edges.size(), 0.0F))};
+  const std::string weighed = Write(spec, "weighed");
+  spec.relations[0] = {};
+  const std::string alone = Write(spec, "alone");
+  for (const char* const model : {"sage", "gcn", "gat", "rgcn"}) {
+    SCOPED_TRACE(model);
+    std::vector<std::string> options = {"--model", model, "--dropout", "0"};
+    graph_ = alone;
+    const auto wanted = Losses(options);
+    graph_ = weighed;
+    options.insert(options.end(), {"--edge-weight", "none"});
+    const auto found = Losses(options);
+    ASSERT_EQ(found.size(), 3U);
+    for (size_t epoch = 0; epoch < wanted.size(); ++epoch) {
+      EXPECT_NEAR(found[epoch], wanted[epoch], 1e-5);
+    }
   }
 }
 
