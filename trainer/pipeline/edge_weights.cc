@@ -18,11 +18,23 @@ bool IsWeight(double value) { return value >= 0 && value <= std::numeric_limits<
 std::vector<bool> DrawnFrom(const Schema& schema, const SamplingSpec& sampling) {
   std::vector<bool> drawn(schema.relations.size());
   for (const auto& layer : sampling.layers) {
-    for (const RelationFanout& of : layer) {
-      if (of.fanout != 0) drawn[static_cast<size_t>(of.relation)] = true;
+    for (const auto& [relation, rule] : layer) {
+      if (!rule.nothing()) drawn[static_cast<size_t>(relation)] = true;
     }
   }
   return drawn;
+}
+
+// Whether all that is drawn is drawn by the edge feature of this name.
+bool DrawnBy(const Schema& schema, const std::string& name, const SamplingSpec& sampling) {
+  const auto by_it = [&](const RelationRule& drawn) {
+    const std::vector<TensorSpec>& features = schema.relations[drawn.relation].features;
+    return drawn.rule.nothing() ||
+           (drawn.rule.weight >= 0 && features[drawn.rule.weight].name == name);
+  };
+  return std::all_of(sampling.layers.begin(), sampling.layers.end(), [&](const auto& layer) {
+    return std::all_of(layer.begin(), layer.end(), by_it);
+  });
 }
 
 Status NoSuchFeature(const Relation& relation, const std::string& name) {
@@ -76,7 +88,7 @@ void ForEachBlockOf(int relation, Minibatch& minibatch, const Use& use) {
 
 StatusOr<EdgeWeighing> ChooseEdgeWeights(const Schema& schema, const std::string& name,
                                          const SamplingSpec& sampling) {
-  EdgeWeighing weights{.name = name, .drawn_by = name == sampling.weight};
+  EdgeWeighing weights{.name = name, .drawn_by = DrawnBy(schema, name, sampling)};
   if (name.empty()) return EdgeWeighing();
   const std::vector<bool> drawn = DrawnFrom(schema, sampling);
   for (size_t r = 0; r < drawn.size(); ++r) {

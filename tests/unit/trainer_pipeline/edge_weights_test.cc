@@ -191,7 +191,7 @@ TEST_F(EdgeWeightsTest, WhatMinibatchesAreDrawnByIsNotPulled) {
   Cites().features[0].spec.sampling = true;
   Open(spec_);
   BatchRecipe recipe = Recipe("");
-  recipe.sampling.weight = "w";
+  ASSERT_TRUE(recipe.sampling.DrawBy(schema(), "w").ok());
   for (const bool kept : {false, true}) {
     recipe.weights = kept;
     recipe.edge_weights = *ChooseEdgeWeights(schema(), "w", recipe.sampling);
@@ -212,7 +212,7 @@ TEST_F(EdgeWeightsTest, AnotherFeatureThanIsDrawnByIsPulled) {
   Cites().features.back().spec.sampling = true;
   Open(spec_);
   BatchRecipe recipe = Recipe("w");
-  recipe.sampling.weight = "p";
+  ASSERT_TRUE(recipe.sampling.DrawBy(schema(), "p").ok());
   ExpectWeighed(Make(recipe), number);
 }
 
@@ -288,7 +288,7 @@ TEST_F(EdgeWeightsTest, AWeightThatIsDrawnByAndBeyondFloat32IsRefused) {
   Cites().features[0].spec.sampling = true;
   Open(spec_);
   BatchRecipe recipe = Recipe("");
-  recipe.sampling.weight = "w";
+  ASSERT_TRUE(recipe.sampling.DrawBy(schema(), "w").ok());
   recipe.edge_weights = *ChooseEdgeWeights(schema(), "w", recipe.sampling);
   auto step = Make(recipe);
   ASSERT_EQ(step.status().code(), absl::StatusCode::kOutOfRange);
@@ -310,8 +310,8 @@ TEST_F(EdgeWeightsTest, ARelationWithoutTheFeatureMustNotBeDrawnFrom) {
               AllOf(HasSubstr("--edge-weight w: relation 'author:writes:paper'"),
                     HasSubstr("it has none"), HasSubstr("fanout 0")));
   for (auto& layer : all.layers) {
-    for (RelationFanout& of : layer) {
-      if (schema().relations[of.relation].triple() != kCites) of.fanout = 0;
+    for (RelationRule& of : layer) {
+      if (schema().relations[of.relation].triple() != kCites) of.rule.fanout = 0;
     }
   }
   EXPECT_TRUE(choose("w", all).ok());
