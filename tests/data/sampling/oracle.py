@@ -4,8 +4,8 @@
 Written from common/sampling/SAMPLING.md alone, in the plainest way and with nothing but the
 standard library, so that it shares no mistake with the C++.
 
-    oracle.py            writes golden_v1.json, golden_weighted_v1.json and golden_edges_v1.json
-                         beside this file
+    oracle.py            writes golden_v1.json, golden_weighted_v1.json, golden_edges_v1.json and
+                         golden_layer_wise_v1.json beside this file
     oracle.py --check    exits 1 if those files are not what the oracle gives
     oracle.py --fuzz SEED FOLDER
                          writes tables and picks of random nodes to FOLDER/sampling, under the name
@@ -230,6 +230,91 @@ def pick_rest(weights, picked, fanout, key, i):
         picked.append(block * 64 + inside)
         left[picked[-1]] = 0.0
         i += 1
+
+
+# ---- layer-wise draws -------------------------------------------------------------------------
+
+
+def root(square):
+    """The largest integer whose square is at most `square`, a bit at a time."""
+    result = 0
+    for bit in range(square.bit_length() // 2, -1, -1):
+        if (result | 1 << bit) ** 2 <= square:
+            result |= 1 << bit
+    return result
+
+
+def degree_share(degree):
+    return max(1, (1 << 32) // (degree * degree))
+
+
+def candidate_weight(probability, degrees):
+    """Of a source with an edge into a destination of each of these in-degrees."""
+    count = len(degrees)
+    if probability == "degree":
+        return root(sum(degree_share(degree) for degree in degrees) << 32)
+    if probability == "sqrt":
+        return root(count << 32)
+    return count if probability == "count" else count * count
+
+
+def column_draw(key, i):
+    return draw(key, 2 * i) << 64 | draw(key, 2 * i + 1)
+
+
+def column_key(batch_seed_value, layer, num_relations, relation):
+    return node_key(layer_key(batch_seed_value, layer, num_relations, relation), MASK)
+
+
+def draw_candidates(weights, nodes, key):
+    """Positions in the list of candidates, in the order picked, and the factor of each."""
+    left = {j: weight for j, weight in enumerate(weights) if weight > 0}
+    count = len(left)
+    if nodes >= count:
+        return list(left), [1.0] * count
+    positions, factors = [], []
+    for i in range(nodes):
+        rest = sum(left.values())
+        assert rest < 1 << 127
+        target = (column_draw(key, i) * rest) >> 128
+        for j in left:  # ascending
+            if target < left[j]:
+                break
+            target -= left[j]
+        factors.append(pick_factor(count, nodes, i, rest, left.pop(j)))
+        positions.append(j)
+    return positions, factors
+
+
+def pick_factor(count, nodes, i, rest, weight):
+    """Every integer becomes a double first; operations in this order."""
+    n, s, z = float(count), float(nodes), float(count - nodes)
+    before, after = float(count - i), float(count - i - 1)
+    scale = (n * z) / (s * (before * after))
+    certain = (float(i + 1) * z) / (s * after)
+    return (1.0 - certain) + scale * (float(rest) / float(weight))
+
+
+def column_degrees(in_edges, destinations):
+    """By candidate source, ascending: the in-degree of the destination of each of its edges."""
+    columns = {}
+    for node in destinations:
+        for source in in_edges[node]:
+            columns.setdefault(source, []).append(len(in_edges[node]))
+    return dict(sorted(columns.items()))
+
+
+def edges_from(in_edges, destinations, columns):
+    """By destination, then file order: offsets, the position of the source in `columns`, edge id."""
+    offsets, positions, ids = [0], [], []
+    for node in destinations:
+        before = sum(len(of_other) for of_other in in_edges[:node])
+        for p, source in enumerate(in_edges[node]):
+            if source in columns:
+                positions.append(columns.index(source))
+                ids.append(before + p)
+        offsets.append(len(ids))
+    return offsets, positions, ids
 
 
 # ---- graphs -----------------------------------------------------------------------------------
@@ -688,6 +773,105 @@ def golden_edges():
     return {"contract": 1, "graph": graph, "minibatches": rows}
 
 
+PROBABILITIES = ("degree", "sqrt", "count", "count2")
+
+
+def golden_candidate_lists():
+    """Name and W of a list of candidates; 0: none."""
+    powers = [1 << (7 * i % 64) for i in range(300)]
+    return [
+        ("none", []),
+        ("one", [5]),
+        ("squares", [e * e for e in (1, 3, 2, 2, 7, 1, 1, 4)]),
+        ("equal, a block", [1] * 64),
+        ("equal, a block and one", [3] * 65),
+        ("two levels and one", [1 + i % 5 for i in range(4097)]),
+        ("three levels", [1 + bounded(draw(71, i), 9) ** 2 for i in range(9000)]),
+        ("zeros between", [0 if i % 3 == 1 else 1 + i for i in range(200)]),
+        ("powers: a sum of more than 64 bits", powers),
+        ("all bits", [MASK] * 130),
+        ("all bits beside ones", [MASK if i % 50 == 7 else 1 for i in range(140)]),
+        ("a sum of 64 bits", [1 << 57] * 127 + [(1 << 57) - 1]),
+        ("a sum of 65 bits", [1 << 57] * 128),
+        ("one dominant", [1 << 50 if i == 77 else 1 for i in range(150)]),
+    ]
+
+
+def golden_candidate_draws():
+    rows = []
+    for index, (_, weights) in enumerate(golden_candidate_lists()):
+        count = sum(weight > 0 for weight in weights)
+        sizes = {0, 1, 4, min(count // 2, 40)}
+        if count <= 300:  # the oracle is slow
+            sizes |= {max(0, count - 1), count, count + 3}
+        for nodes in sorted(sizes):
+            for seed, layer, relations, relation in ((7, 1, 1, 0), (MASK, 0, 6, 5)):
+                key = column_key(seed, layer, relations, relation)
+                positions, factors = draw_candidates(weights, nodes, key)
+                rows.append({"list": index, "nodes": nodes, "batch_seed": hexadecimal(seed), "layer": layer,
+                             "num_relations": relations, "relation": relation,
+                             "column_key": hexadecimal(key), "positions": positions,
+                             "factors": [to_bits(factor) for factor in factors]})
+    return rows
+
+
+def golden_roots():
+    numbers = {0, 1, 2, 3, 5, 1 << 32, MASK, MASK - 1, (1 << 63) + 12345}
+    for i in range(60):
+        numbers.add(draw(72, i) >> i)
+        square = bounded(draw(73, i), 1 << 32) ** 2
+        numbers.update(n & MASK for n in (square, square - 1, square + 1))
+    return [{"x": hexadecimal(x), "root": root(x << 32)} for x in sorted(numbers)]
+
+
+def golden_layer(relations, index, destinations, probability, nodes, layer, seed):
+    in_edges = relations[index]["in_edges"]
+    columns = column_degrees(in_edges, destinations)
+    weights = [candidate_weight(probability, degrees) for degrees in columns.values()]
+    key = column_key(seed, layer, len(relations), index)
+    positions, factors = draw_candidates(weights, nodes, key)
+    candidates = list(columns)
+    picked = sorted(candidates[position] for position in positions)
+    offsets, edge_columns, ids = edges_from(in_edges, destinations, picked)
+    return {"relation": index, "destinations": destinations, "probability": probability,
+            "nodes": nodes, "layer": layer, "batch_seed": hexadecimal(seed),
+            "candidates": candidates,
+            "sums": [sum(map(degree_share, degrees)) if probability == "degree" else len(degrees)
+                     for degrees in columns.values()],
+            "weights": weights, "positions": positions,
+            "factors": [to_bits(factor) for factor in factors],
+            "columns": picked, "offsets": offsets, "edge_columns": edge_columns, "edge_ids": ids,
+            "degrees": [len(in_edges[node]) for node in destinations]}
+
+
+def golden_layers(relations):
+    rows = []
+    for index, relation in enumerate(relations):
+        count = len(relation["in_edges"])
+        for step, probability in enumerate(PROBABILITIES):
+            for some, nodes in ((list(range(count - 1, -1, -1)), 5), (list(range(0, count, 3)), 2),
+                                ([count // 2], 100), ([], 4)):
+                rows.append(golden_layer(relations, index, some, probability, nodes, step % 3,
+                                         80 + step))
+    return rows
+
+
+def golden_layer_wise():
+    graph = golden_graph()
+    _, relations = renumber(graph)
+    return {
+        "contract": 1,
+        "roots": golden_roots(),
+        "shares": [{"degree": d, "share": degree_share(d)}
+                   for d in (1, 2, 3, 10, 1000, 46341, 65535, 65536, 65537, 1 << 31, 1 << 40)],
+        "lists": [{"name": name, "weights": weights} for name, weights in golden_candidate_lists()],
+        "draws": golden_candidate_draws(),
+        "graph": graph,
+        "layers": golden_layers(relations),
+        "minibatches": [],
+    }
+
+
 def write_or_check(path, value, check):
     lines = []
     for key, part in value.items():  # one line a case: small, and diffs say which case
@@ -720,6 +904,7 @@ def main():
     write_or_check(here.with_name("golden_v1.json"), golden(), check)
     write_or_check(here.with_name("golden_weighted_v1.json"), golden_weighted(), check)
     write_or_check(here.with_name("golden_edges_v1.json"), golden_edges(), check)
+    write_or_check(here.with_name("golden_layer_wise_v1.json"), golden_layer_wise(), check)
 
 
 if __name__ == "__main__":
