@@ -18,8 +18,8 @@
 #include "common/graph/schema.h"
 #include "common/graph/topology.h"
 #include "common/sampling/minibatch.h"
-#include "common/sampling/minibatch_builder.h"
 #include "common/sampling/request.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 
 namespace halograph {
 

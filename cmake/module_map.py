@@ -27,7 +27,11 @@ ROWS = {
     "common/yaml": ["common/base", "common/storage"],
     "common/program": ["common/base", "common/storage", "common/yaml"],
     "common/graph": ["common/base", "common/storage"],
+    # What is drawn, as values; how it is drawn; whole minibatches, wherever the edges are.
     "common/sampling": ["common/base", "common/storage", "common/graph"],
+    "common/sampling/kernel": ["common/base", "common/storage", "common/graph", "common/sampling"],
+    "common/sampling/samplers": ["common/base", "common/storage", "common/graph", "common/sampling",
+                                 "common/sampling/kernel"],
     "common/state": ["common/base", "common/storage", "common/graph"],
     # The engine knows neither RocksDB nor the machine; they stand behind common/state/env.h.
     "common/state/engine/log": ["common/base", "common/state"],

@@ -1,6 +1,6 @@
 #include "client/local/mapped_graph.h"
 #include "common/base/processors.h"
-#include "common/sampling/fused_sampler.h"
+#include "common/sampling/kernel/fused_sampler.h"
 #include "common/sampling/request.h"
 
 namespace halograph {

@@ -10,7 +10,7 @@
 #include "common/base/thread_pool.h"
 #include "common/graph/partition.h"
 #include "common/graph/row_source.h"
-#include "common/sampling/sampler_plan.h"
+#include "common/sampling/kernel/sampler_plan.h"
 
 namespace halograph {
 

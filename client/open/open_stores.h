@@ -13,7 +13,7 @@
 #include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/graph/partition.h"
-#include "common/sampling/sampler_plan.h"
+#include "common/sampling/kernel/sampler_plan.h"
 
 namespace halograph {
 

@@ -6,7 +6,7 @@
 
 #include "client/part_alone/part_alone.h"
 #include "common/base/rng.h"
-#include "common/sampling/fused_rows.h"
+#include "common/sampling/kernel/rows.h"
 #include "common/sampling/pick_drawer.h"
 #include "common/sampling/request.h"
 

@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "common/graph/owner_split.h"
 #include "common/graph/schema.h"
-#include "common/sampling/minibatch_builder.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 #include "proto/wire/sample_reply.h"
 
 namespace halograph {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "client/remote/cluster.h"
-#include "common/sampling/minibatch_builder.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 
 namespace halograph {
 

@@ -6,8 +6,8 @@
 
 #include "common/base/progress.h"
 #include "common/base/rng.h"
-#include "common/sampling/fused_sampler.h"
 #include "common/sampling/inclusion.h"
+#include "common/sampling/kernel/fused_sampler.h"
 #include "common/storage/file.h"
 #include "partitioner/compare/cache_forecast.h"
 #include "partitioner/methods/task_columns.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "common/sampling/one_layer.h"
+#include "common/sampling/kernel/one_layer.h"
 #include "common/sampling/request.h"
 #include "proto/wire/writer.h"
 

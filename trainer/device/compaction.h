@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "common/sampling/last_layer.h"
+#include "common/sampling/samplers/last_layer.h"
 #include "trainer/device/device.h"
 
 namespace halograph {

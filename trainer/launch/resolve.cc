@@ -6,7 +6,7 @@
 
 #include "common/base/machine_memory.h"
 #include "common/base/processors.h"
-#include "common/sampling/sampler_plan.h"
+#include "common/sampling/kernel/sampler_plan.h"
 #include "trainer/launch/auto_model.h"
 #include "trainer/launch/option_checks.h"
 #include "trainer/models/registry.h"

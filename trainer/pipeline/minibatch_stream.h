@@ -18,8 +18,8 @@
 
 #include "client/cached/cached_rows.h"
 #include "common/base/status.h"
-#include "common/sampling/minibatch_builder.h"
 #include "common/sampling/request.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/pipeline/batch_schedule.h"
 #include "trainer/pipeline/stage_pipeline.h"

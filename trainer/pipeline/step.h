@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "client/call_context.h"
-#include "common/sampling/last_layer.h"
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
+#include "common/sampling/samplers/last_layer.h"
 #include "trainer/pipeline/feature_matrix.h"
 #include "trainer/pipeline/held_rows.h"
 #include "trainer/pipeline/layer_blocks.h"

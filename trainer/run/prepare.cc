@@ -9,7 +9,7 @@
 #include "common/base/list_some.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
-#include "common/sampling/sampler_plan.h"
+#include "common/sampling/kernel/sampler_plan.h"
 #include "trainer/device/host_memory.h"
 #include "trainer/distributed/gradients.h"
 #include "trainer/kernels/product_kernel.h"

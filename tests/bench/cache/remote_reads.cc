@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "common/base/rng.h"
-#include "common/sampling/fused_sampler.h"
 #include "common/sampling/inclusion.h"
+#include "common/sampling/kernel/fused_sampler.h"
 
 namespace halograph {
 namespace {

@@ -4,8 +4,8 @@
 // they worked is printed to stderr when the program ends: "used: 12 minibatches".
 #pragma once
 
-#include "common/sampling/minibatch_builder.h"
-#include "common/sampling/one_layer.h"
+#include "common/sampling/kernel/one_layer.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 
 namespace halograph {
 

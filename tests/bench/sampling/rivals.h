@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/base/thread_pool.h"
-#include "common/sampling/fused_sampler.h"
+#include "common/sampling/kernel/fused_sampler.h"
 #include "common/sampling/minibatch.h"
 #include "tests/bench/sampling/rmat_csc.h"
 

@@ -10,7 +10,7 @@
 // clang-format off
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "common/sampling/fused_simd-inl.h"
+#include "common/sampling/kernel/simd_draws-inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();

@@ -19,7 +19,7 @@
 
 #include "client/stores.h"
 #include "common/program/program.h"
-#include "common/sampling/fused_sampler.h"
+#include "common/sampling/kernel/fused_sampler.h"
 #include "common/storage/row_gather.h"
 #include "tests/bench/rounds.h"
 #include "tests/bench/sampling/rmat_csc_options.h"

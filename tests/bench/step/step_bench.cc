@@ -25,7 +25,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/program/program.h"
-#include "common/sampling/fused_sampler.h"
+#include "common/sampling/kernel/fused_sampler.h"
 #include "tests/bench/rounds.h"
 #include "tests/bench/sampling/rmat_csc_options.h"
 #include "tests/bench/step/step_limit.h"

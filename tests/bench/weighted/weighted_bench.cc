@@ -13,7 +13,7 @@
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
 #include "common/program/program.h"
-#include "common/sampling/fused_sampler.h"
+#include "common/sampling/kernel/fused_sampler.h"
 #include "common/sampling/weighted_table.h"
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/measure.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/graph/tensor_ref.h"
-#include "common/sampling/one_layer.h"
+#include "common/sampling/kernel/one_layer.h"
 #include "common/sampling/request.h"
 #include "tests/integration/server/server_fixture.h"
 

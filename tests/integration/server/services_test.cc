@@ -5,7 +5,7 @@
 #include <grpcpp/client_context.h>
 
 #include "common/graph/tensor_ref.h"
-#include "common/sampling/one_layer.h"
+#include "common/sampling/kernel/one_layer.h"
 #include "common/sampling/request.h"
 #include "halograph/v1/admin.grpc.pb.h"
 #include "halograph/v1/graph.grpc.pb.h"

@@ -3,8 +3,8 @@
 
 #include "common/base/rng.h"
 #include "common/graph/partition.h"
-#include "common/sampling/minibatch_builder.h"
-#include "common/sampling/one_layer.h"
+#include "common/sampling/kernel/one_layer.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 #include "tests/support/golden.h"
 #include "tests/support/test_folder.h"
 #include "tests/unit/sampling/memory_graph.h"

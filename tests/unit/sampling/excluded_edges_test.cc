@@ -1,4 +1,4 @@
-#include "common/sampling/excluded_edges.h"
+#include "common/sampling/kernel/excluded_edges.h"
 
 #include <gtest/gtest.h>
 

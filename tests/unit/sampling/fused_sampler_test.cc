@@ -1,5 +1,5 @@
 // The fused sampler against the builder, the slow oracle and the golden vectors.
-#include "common/sampling/fused_sampler.h"
+#include "common/sampling/kernel/fused_sampler.h"
 
 #include <thread>
 
@@ -7,8 +7,8 @@
 
 #include "common/base/rng.h"
 #include "common/graph/partition.h"
-#include "common/sampling/fused_layer.h"
-#include "common/sampling/minibatch_builder.h"
+#include "common/sampling/kernel/layer.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 #include "hwy/highway.h"
 #include "tests/support/golden.h"
 #include "tests/support/random_graph.h"

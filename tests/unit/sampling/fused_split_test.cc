@@ -1,6 +1,4 @@
 // One minibatch on several threads, and files that hold what they cannot mean.
-#include "common/sampling/fused_split.h"
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -13,9 +11,10 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "common/sampling/fused_chunks.h"
-#include "common/sampling/fused_sampler.h"
-#include "common/sampling/one_layer.h"
+#include "common/sampling/kernel/chunks.h"
+#include "common/sampling/kernel/fused_sampler.h"
+#include "common/sampling/kernel/one_layer.h"
+#include "common/sampling/kernel/split.h"
 #include "tests/support/random_graph.h"
 #include "tests/unit/sampling/memory_graph.h"
 #include "tests/unit/sampling/random_request.h"

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "common/base/rng.h"
-#include "common/sampling/fused_sampler.h"
+#include "common/sampling/kernel/fused_sampler.h"
 #include "tests/support/random_graph.h"
 #include "tests/unit/sampling/memory_graph.h"
 

@@ -6,9 +6,9 @@
 
 #include <gmock/gmock.h>
 
-#include "common/sampling/add_column_sums.h"
-#include "common/sampling/column_sums.h"
-#include "common/sampling/extract_edges.h"
+#include "common/sampling/kernel/add_column_sums.h"
+#include "common/sampling/kernel/column_sums.h"
+#include "common/sampling/kernel/extract_edges.h"
 #include "common/sampling/layer_wise_draw.h"
 #include "common/sampling/request.h"
 #include "tests/support/golden.h"

@@ -11,7 +11,7 @@
 
 #include <gmock/gmock.h>
 
-#include "common/sampling/extract_edges.h"
+#include "common/sampling/kernel/extract_edges.h"
 #include "common/sampling/layer_probability.h"
 #include "common/sampling/request.h"
 #include "tests/support/golden.h"

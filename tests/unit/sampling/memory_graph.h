@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/graph/topology.h"
-#include "common/sampling/minibatch_builder.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 #include "tests/support/graph_fixture.h"
 
 namespace halograph {

@@ -1,4 +1,4 @@
-#include "common/sampling/minibatch_builder.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 
 #include <algorithm>
 #include <set>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "common/sampling/last_layer.h"
+#include "common/sampling/samplers/last_layer.h"
 #include "tests/support/random_graph.h"
 #include "tests/unit/sampling/memory_graph.h"
 #include "tests/unit/sampling/random_request.h"

@@ -1,4 +1,4 @@
-#include "common/sampling/one_layer.h"
+#include "common/sampling/kernel/one_layer.h"
 
 #include <algorithm>
 #include <map>

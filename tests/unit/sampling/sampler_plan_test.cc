@@ -1,8 +1,8 @@
-#include "common/sampling/sampler_plan.h"
+#include "common/sampling/kernel/sampler_plan.h"
 
 #include <gtest/gtest.h>
 
-#include "common/sampling/fused_nodes.h"
+#include "common/sampling/kernel/nodes.h"
 
 namespace halograph {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "common/sampling/fused_sampler.h"
-#include "common/sampling/minibatch_builder.h"
+#include "common/sampling/kernel/fused_sampler.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 #include "tests/unit/sampling/memory_graph.h"
 #include "tests/unit/sampling/odd_graph.h"
 #include "tests/unit/sampling/random_request.h"

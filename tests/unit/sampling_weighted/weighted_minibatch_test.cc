@@ -3,9 +3,9 @@
 
 #include "common/base/thread_pool.h"
 #include "common/graph/partition.h"
-#include "common/sampling/fused_sampler.h"
-#include "common/sampling/minibatch_builder.h"
-#include "common/sampling/one_layer.h"
+#include "common/sampling/kernel/fused_sampler.h"
+#include "common/sampling/kernel/one_layer.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 #include "common/sampling/weighted_picks.h"
 #include "tests/support/golden.h"
 #include "tests/support/random_graph.h"

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "common/sampling/one_layer.h"
+#include "common/sampling/kernel/one_layer.h"
 #include "common/sampling/request.h"
 #include "tests/unit/server/served_fixture.h"
 

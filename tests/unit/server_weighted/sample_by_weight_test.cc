@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/graph/partition.h"
-#include "common/sampling/one_layer.h"
+#include "common/sampling/kernel/one_layer.h"
 #include "common/sampling/weighted_picks.h"
 #include "server/handlers/sample.h"
 #include "tests/support/random_graph.h"

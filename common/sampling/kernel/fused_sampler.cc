@@ -1,0 +1,155 @@
+#include "common/sampling/kernel/fused_sampler.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "common/sampling/kernel/excluded_edges.h"
+#include "common/sampling/kernel/layer.h"
+#include "common/sampling/kernel/split.h"
+
+namespace halograph {
+namespace {
+
+constexpr double kUsualDegree = 8;
+constexpr double kLeastToWake = 16384;  // edges: more than waking a thread takes
+
+class FusedRun {
+ public:
+  FusedRun(const Schema& schema, const Topology& topology, const SampleRequest& request,
+           ThreadPool* pool, FusedWorkspace* workspace, Minibatch* minibatch)
+      : schema_(schema),
+        topology_(topology),
+        request_(request),
+        pool_(pool),
+        workspace_(workspace),
+        crew_(pool, &workspace->room),
+        lists_(&schema, workspace),
+        minibatch_(minibatch),
+        excluded_(request.exclude.begin(), request.exclude.end()) {}
+
+  [[nodiscard]] Status Run(const FusedSampler::LayerCheck& check) {
+    minibatch_->sampled_edges = 0;
+    if (pool_ != nullptr && MayGrow()) crew_.Wake();
+    HG_RETURN_IF_ERROR(lists_.AddSeeds(request_, &minibatch_->seed_positions));
+    const auto& layers = request_.spec->layers;
+    minibatch_->layers.resize(layers.size());
+    for (size_t l = 0; l < layers.size(); ++l) {
+      if (check) HG_RETURN_IF_ERROR(check());
+      HG_RETURN_IF_ERROR(AddLayer(static_cast<int>(l), layers[l], &minibatch_->layers[l]));
+    }
+    lists_.CopyTo(&minibatch_->nodes);
+    return OkStatus();
+  }
+
+ private:
+  // Whether some layer may pay to be split.
+  [[nodiscard]] bool MayGrow() const {
+    auto nodes = static_cast<double>(CountSeeds({&request_, 1}));
+    for (const auto& layer : request_.spec->layers) {
+      double most = 0;
+      for (const auto& [relation, rule] : layer) {
+        most = std::max(most, rule.fanout == kFullNeighborhood ? kUsualDegree : rule.fanout);
+      }
+      nodes *= std::max(most, 1.0);
+    }
+    return nodes >= kLeastToWake;
+  }
+
+  [[nodiscard]] Status AddLayer(int layer, const std::vector<RelationRule>& rules,
+                                SampledLayer* sampled) {
+    lists_.GetSizes(&sampled->num_destinations);
+    sampled->blocks.resize(rules.size());
+    tasks_.clear();
+    rows_.resize(rules.size());
+    for (size_t g = 0; g < rules.size(); ++g) {
+      const auto& [relation, rule] = rules[g];
+      const int type = schema_.DestinationType(relation);
+      sampled->blocks[g].relation = relation;
+      const uint64_t layer_key = LayerKey(request_.batch_seed, layer,
+                                          static_cast<int>(schema_.relations.size()), relation);
+      HG_ASSIGN_OR_RETURN(LayerDraws draws, MakeLayerDraws(topology_[relation], rule, layer_key,
+                                                           {.edge_ids = request_.edge_ids,
+                                                            .weights = request_.weights}));
+      tasks_.push_back({.draws = std::move(draws),
+                        .destination_type = type,
+                        .source_type = schema_.SourceType(relation),
+                        .num_destinations = sampled->num_destinations[type]});
+      for (const ExcludedEdges& excluded : excluded_) {
+        if (excluded.relation() != relation) continue;
+        excluded.FindIn(lists_.of(type), sampled->num_destinations[type], &rows_[g]);
+        tasks_.back().excluded = rows_[g];
+      }
+    }
+    HG_RETURN_IF_ERROR(SampleTasks(sampled->blocks));
+    for (const Block& block : sampled->blocks) {
+      minibatch_->sampled_edges += std::ssize(block.indices);
+    }
+    lists_.GetSizes(&sampled->num_sources);
+    return OkStatus();
+  }
+
+  [[nodiscard]] Status SampleTasks(std::span<Block> blocks) {
+    if (pool_ != nullptr && PaysToSplit(tasks_)) {
+      const SplitOutcome split = SampleSplitLayer(tasks_, &crew_, workspace_, blocks);
+      return StatusOf(split.outcome, split.task, blocks);
+    }
+    for (size_t g = 0; g < tasks_.size(); ++g) {
+      HG_RETURN_IF_ERROR(
+          tasks_[g].excluded.empty()
+              ? StatusOf(SampleFusedLayer(tasks_[g], workspace_, &blocks[g]), g, blocks)
+              : SampleLeavingOut(g, blocks));
+    }
+    return OkStatus();
+  }
+
+  // In chunks as far as there are edges to leave out: most often seeds have them, which come first.
+  [[nodiscard]] Status SampleLeavingOut(size_t g, std::span<Block> blocks) {
+    FusedLayerTask task = tasks_[g];
+    task.num_destinations = task.excluded.back().destination + 1;
+    const SplitOutcome split =
+        SampleSplitLayer({&task, 1}, &crew_, workspace_, blocks.subspan(g, 1));
+    HG_RETURN_IF_ERROR(StatusOf(split.outcome, g, blocks));
+    const FusedOutcome rest =
+        SampleFusedLayerFrom(task.num_destinations, tasks_[g], workspace_, &blocks[g]);
+    return StatusOf(rest, g, blocks);
+  }
+
+  [[nodiscard]] Status StatusOf(const FusedOutcome& outcome, size_t task,
+                                std::span<const Block> blocks) const {
+    if (outcome.done()) return OkStatus();
+    if (outcome.kind == FusedOutcome::Kind::kListTooLong) {
+      return lists_.CheckLength(tasks_[task].source_type);
+    }
+    return DamageOf(outcome, schema_.relations[blocks[task].relation].triple());
+  }
+
+  const Schema& schema_;
+  const Topology& topology_;
+  const SampleRequest& request_;
+  ThreadPool* pool_;
+  FusedWorkspace* workspace_;
+  ChunkCrew crew_;
+  MinibatchLists lists_;
+  Minibatch* minibatch_;
+  std::vector<FusedLayerTask> tasks_;           // of one layer
+  std::vector<std::vector<ExcludedRow>> rows_;  // that they leave out
+  const std::vector<ExcludedEdges> excluded_;
+};
+
+}  // namespace
+
+Status FusedSampler::Sample(std::span<const SampleRequest> requests, FusedWorkspace* workspace,
+                            std::span<Minibatch> minibatches, const LayerCheck& check) const {
+  assert(requests.size() == minibatches.size());
+  HG_RETURN_IF_ERROR(ValidateRequests(*schema_, requests));
+  return CatchNoMemory(CountSeeds(requests), "seeds", [&]() -> Status {
+    for (size_t i = 0; i < requests.size(); ++i) {
+      FusedRun run(*schema_, *topology_, requests[i], pool_, workspace, &minibatches[i]);
+      HG_RETURN_IF_ERROR(run.Run(check));
+    }
+    return OkStatus();
+  });
+}
+
+}  // namespace halograph

@@ -1,0 +1,72 @@
+#include "common/sampling/samplers/layer_answers.h"
+
+#include <algorithm>
+
+namespace halograph {
+
+LayerGroup AskOf(const SampleRequest& request, size_t layer, const RelationRule& wanted,
+                 std::span<const int64_t> destinations) {
+  return {.relation = wanted.relation,
+          .rule = wanted.rule,
+          .batch_seed = request.batch_seed,
+          .layer = static_cast<int>(layer),
+          .edge_ids = request.edge_ids,
+          .weights = request.weights && wanted.rule.weight >= 0,
+          .destinations = destinations};
+}
+
+Status CheckAnswers(const Schema& schema, std::span<const LayerGroup> groups,
+                    std::span<const NeighborPicks> answers) {
+  if (answers.size() != groups.size()) {
+    return Internal("the source answered {} groups of {}", answers.size(), groups.size());
+  }
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const NeighborPicks& picks = answers[g];
+    const auto expected = [&](bool asked) { return asked ? picks.sources.size() : 0; };
+    if (picks.offsets.size() == groups[g].destinations.size() + 1 &&
+        picks.offsets.back() == picks.size() &&
+        picks.edge_ids.size() == expected(groups[g].edge_ids) &&
+        picks.weights.size() == expected(groups[g].weights) &&
+        (picks.coefficients.empty() || picks.coefficients.size() == picks.sources.size())) {
+      continue;
+    }
+    return Internal(
+        "the source answered {} offsets, {} sources, {} edge ids, {} weights and {} coefficients "
+        "for {} destinations of '{}'",
+        picks.offsets.size(), picks.size(), picks.edge_ids.size(), picks.weights.size(),
+        picks.coefficients.size(), groups[g].destinations.size(),
+        schema.relations[groups[g].relation].triple());
+  }
+  return OkStatus();
+}
+
+Status LeaveOut(const Schema& schema, std::span<const ExcludedEdges> excluded, int relation,
+                const FusedNodes& list, int64_t count, NeighborPicks* picks) {
+  std::vector<ExcludedRow> rows;
+  for (const ExcludedEdges& edges : excluded) {
+    if (edges.relation() != relation) continue;
+    edges.FindIn(list, count, &rows);
+    if (rows.empty()) continue;
+    if (picks->offsets.front() != 0 ||
+        !std::is_sorted(picks->offsets.begin(), picks->offsets.end())) {
+      return Internal("the source answered offsets of '{}' that do not ascend from 0",
+                      schema.relations[relation].triple());
+    }
+    RemoveExcluded(rows, DrawnEdges<int64_t>{.first = 0,
+                                             .ends = std::span(picks->offsets).subspan(1),
+                                             .sources = &picks->sources,
+                                             .edge_ids = &picks->edge_ids,
+                                             .weights = &picks->weights,
+                                             .coefficients = &picks->coefficients});
+  }
+  return OkStatus();
+}
+
+Status UnknownNode(const Schema& schema, int relation, int64_t node) {
+  const int type = schema.SourceType(relation);
+  return Internal("the source answered node {} in '{}', but type '{}' has {} nodes", node,
+                  schema.relations[relation].triple(), schema.node_types[type].name,
+                  schema.node_types[type].count);
+}
+
+}  // namespace halograph
