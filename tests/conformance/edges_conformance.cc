@@ -48,6 +48,11 @@ void MinibatchesAreTheOracles(const StoreKind& kind) {
   }
 }
 
+bool DrawsByWeight(const std::vector<RelationRule>& layer) {
+  return std::any_of(layer.begin(), layer.end(),
+                     [](const RelationRule& drawn) { return drawn.rule.weight >= 0; });
+}
+
 // What edges are weighed by may be pulled by their ids: the same as they were drawn by, whatever
 // was left out.
 void RowsOfEdgeIdsAreTheWeightsDrawnBy(const StoreKind& kind) {
@@ -59,7 +64,8 @@ void RowsOfEdgeIdsAreTheWeightsDrawnBy(const StoreKind& kind) {
   size_t edges = 0;
   for (const GoldenMinibatch& drawn : graph->golden.minibatches) {
     SampleRequest request = drawn.request();
-    if (request.spec->weight.empty()) continue;
+    const auto& layers = request.spec->layers;
+    if (std::none_of(layers.begin(), layers.end(), DrawsByWeight)) continue;
     request.edge_ids = request.weights = true;
     const auto found = SampleOne(*subject.stores.graph, request);
     ASSERT_TRUE(found.ok()) << drawn.name << ": " << ToString(found.status());
