@@ -45,7 +45,7 @@ class EdgeWeightsTest : public OpenedGraphTest {
   BatchRecipe Recipe(const std::string& weight) {
     BatchRecipe recipe;
     const int cites = *schema().RelationIndex(kCites);
-    recipe.sampling.layers = {{{cites, 4}}, {{cites, 3}}};
+    recipe.sampling.layers = {{Neighbors(cites, 4)}, {Neighbors(cites, 3)}};
     recipe.edge_ids = true;
     const NodeType& paper = schema().node_types[Paper()];
     recipe.inputs = {{Paper(), TensorRef{false, "paper", "feat"},
