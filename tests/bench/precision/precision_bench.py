@@ -23,6 +23,7 @@ from harness.training import options, read_log
 
 CASES = {
     "Cora, GraphSAGE": ("cora", test_accuracy.CORA),
+    "Cora, GCN": ("cora", test_accuracy.GCN),
     "Cora, GAT": ("cora", test_accuracy.GAT),
     "Amazon Photo, GraphSAGE": ("amazon-photo", test_accuracy.AMAZON_PHOTO),
     "IMDB, R-GCN": ("imdb-hetero", test_accuracy.IMDB),
