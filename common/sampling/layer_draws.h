@@ -41,9 +41,8 @@ struct NeighborPicks {
   std::vector<int64_t> offsets;  // destinations + 1
   std::vector<int64_t> sources;  // global ids
   // Beside the sources; empty unless asked for.
-  std::vector<int64_t> edge_ids = {};    // global, of the relation
-  std::vector<float> weights = {};       // values of the edge feature that was drawn by
-  std::vector<float> coefficients = {};  // Block's; empty: 1 throughout
+  std::vector<int64_t> edge_ids = {};  // global, of the relation
+  std::vector<float> weights = {};     // values of the edge feature that was drawn by
 
   [[nodiscard]] int64_t size() const { return static_cast<int64_t>(sources.size()); }
 };

@@ -93,23 +93,29 @@ void TakeAll(const CandidateSums& candidates, LayerWisePicks* picks) {
 template <typename Weight>
 void CandidateSums::SumUp(std::span<const Weight> weights) {
   uint64_t all_bits = 0;
-  num_candidates_ = 0;
+  int64_t candidates = 0;
   for (const Weight weight : weights) {
     all_bits |= weight;
-    num_candidates_ += weight > 0 ? 1 : 0;
+    candidates += weight > 0 ? 1 : 0;
   }
+  num_candidates_ = 0;  // until all is there
   total_ = 0;
   fits64_ = all_bits < kSmallWeight;
   if (fits64_) {
     SumBlocks(weights, &levels_.sums);
     for (const uint64_t sum : levels_.sums) total_ += sum;
     fits64_ = total_ >> 64 == 0;
-    if (fits64_) return AddLevels(&levels_);
+    if (fits64_) {
+      AddLevels(&levels_);
+      num_candidates_ = candidates;
+      return;
+    }
   }
   SumBlocks(weights, &wide_levels_.sums);
   total_ = 0;
   for (const WideSum sum : wide_levels_.sums) total_ += sum;
   AddLevels(&wide_levels_);
+  num_candidates_ = candidates;
 }
 
 void CandidateSums::Reset(std::span<const uint64_t> weights) {

@@ -39,8 +39,7 @@ PicksShare ShareOf(std::span<const int64_t> positions, const NeighborPicks& pick
           .offsets = picks.offsets,
           .sources = picks.sources,
           .edge_ids = picks.edge_ids,
-          .weights = picks.weights,
-          .coefficients = picks.coefficients};
+          .weights = picks.weights};
 }
 
 void MergePicks(size_t destinations, std::span<const PicksShare> shares, NeighborPicks* picks) {
@@ -55,7 +54,6 @@ void MergePicks(size_t destinations, std::span<const PicksShare> shares, Neighbo
   MergeColumn(shares, &PicksShare::sources, offsets, &picks->sources);
   MergeColumn(shares, &PicksShare::edge_ids, offsets, &picks->edge_ids);
   MergeColumn(shares, &PicksShare::weights, offsets, &picks->weights);
-  MergeColumn(shares, &PicksShare::coefficients, offsets, &picks->coefficients);
 }
 
 }  // namespace halograph

@@ -9,9 +9,8 @@
 
 namespace halograph {
 
-// What was drawn for some destinations of a group. `sources` (and `edge_ids`, `weights`,
-// `coefficients`, as long, or empty where there are none) hold what was drawn for the first, then
-// the second...
+// What was drawn for some destinations of a group. `sources` (and `edge_ids`, `weights`, as long,
+// or empty where they were not asked for) hold what was drawn for the first, then the second...
 struct PicksShare {
   std::span<const int64_t> positions;  // of the destinations in the group
   // Edges of each destination: exactly one of the two, counts as long as positions, or offsets one
@@ -21,7 +20,6 @@ struct PicksShare {
   std::span<const int64_t> sources = {};
   std::span<const int64_t> edge_ids = {};
   std::span<const float> weights = {};
-  std::span<const float> coefficients = {};
   // Where the edges given of the first destination begin among those drawn for it: others have
   // those before them. Those behind the last one's may be others', too.
   int64_t first_edge = 0;

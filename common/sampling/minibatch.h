@@ -10,7 +10,7 @@ namespace halograph {
 // One layer's sampled in-edges of one relation, as CSC over positions in the minibatch's node
 // lists. Edge j of destination i: indices[indptr[i] + j], a position in the source type's list.
 // Destination i is position i of the destination type's list. What else there is of an edge stands
-// at the same place of its array, which is empty unless the request asked for it.
+// at the same place of its array: ids and weights are empty unless the request asked for them.
 struct Block {
   int relation = 0;             // index in the schema
   std::vector<int64_t> indptr;  // destinations + 1
@@ -18,7 +18,8 @@ struct Block {
   std::vector<int64_t> edge_ids = {};  // global, of the relation
   std::vector<float> weights = {};     // values of the edge feature that was drawn by
   // What each edge's row is multiplied by before rows are summed; empty: 1 throughout. None is
-  // negative or NaN.
+  // negative or NaN. Made by who makes the block, of what is left of its edges: no source answers
+  // them.
   std::vector<float> coefficients = {};
   // In-degrees by this relation in the whole graph, or sums of edge weights, whatever was drawn:
   // of the destinations, and, where the relation leads from a node type to itself, of the other

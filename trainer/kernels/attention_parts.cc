@@ -95,10 +95,16 @@ torch::Tensor ComposedAttendByScores(const torch::Tensor& projected, const Compo
                                      const torch::Tensor& scores, const Dropout& dropout) {
   const int64_t rows = edges.degrees.size(0), heads = scores.size(1);
   const torch::Tensor by_head = edges.destinations.unsqueeze(1).expand_as(scores);
-  const torch::Tensor most =
-      torch::full({rows, heads}, -std::numeric_limits<double>::infinity(), scores.options())
-          .scatter_reduce(0, by_head, scores.detach(), "amax");
-  torch::Tensor powers = torch::exp(scores - most.index_select(0, edges.destinations));
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  // Edges of coefficient 0 are as if they were not there, whatever their scores.
+  torch::Tensor counted = scores;
+  if (edges.coefficients.defined()) {
+    counted = scores.masked_fill(edges.coefficients.unsqueeze(1) == 0, kNone);
+  }
+  torch::Tensor most = torch::full({rows, heads}, kNone, scores.options())
+                           .scatter_reduce(0, by_head, counted.detach(), "amax");
+  most = most.masked_fill(most == kNone, 0);
+  torch::Tensor powers = torch::exp(counted - most.index_select(0, edges.destinations));
   if (edges.coefficients.defined()) {
     powers = powers * edges.coefficients.to(scores.dtype()).unsqueeze(1);
   }

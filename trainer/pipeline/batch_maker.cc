@@ -42,8 +42,8 @@ class StoredRows {
 SampleRequest RequestFor(const StepSeeds& seeds, uint64_t batch_seed, const BatchRecipe& recipe) {
   SampleRequest request{.batch_seed = batch_seed,
                         .spec = &recipe.sampling,
-                        .edge_ids = recipe.edge_ids || !recipe.edge_weights.pulled.empty(),
-                        .weights = recipe.weights || recipe.edge_weights.drawn_by};
+                        .edge_ids = recipe.asks_edge_ids(),
+                        .weights = recipe.asks_weights()};
   for (const auto& list : seeds.seeds) request.seeds.push_back({list.type, list.ids});
   for (const auto& edges : seeds.exclude) {
     request.exclude.push_back({edges.relation, edges.sources, edges.destinations});
@@ -230,18 +230,30 @@ void BatchMaker::StartPull(const CallContext& like, Step* step, StatusDone done)
 
 void BatchMaker::TakeRows(const std::shared_ptr<PullCall>& call, const Status& pulled) const {
   if (!pulled.ok()) return EndPull(*call, PullingFeatures(pulled));
+  bool refuses = false;
   Status made = RunCaught([&]() -> Status {
     if (!recipe_.edge_weights.pulled.empty()) {
       call->wrong = call->weights.Take(&call->step->minibatch);
-      if (call->wrong.has_value()) return OkStatus();
+      if (call->wrong.has_value()) {
+        AskForOriginal(call.get());
+        refuses = true;
+        return OkStatus();
+      }
       if (!recipe_.edge_ids) DropEdgeIds(&call->step->minibatch);
       HG_RETURN_IF_ERROR(MakeBlocks(call->step));
     }
     MakeInputRows(call->features->Take(), call->step);
     return OkStatus();
   });
-  if (call->wrong.has_value()) return RefuseEdge(call);
+  if (refuses) return RefuseEdge(call);
   EndPull(*call, std::move(made));
+}
+
+void BatchMaker::AskForOriginal(PullCall* call) {
+  call->context.ticket.reset();  // its pull has been
+  call->requests = {{.tensor = {true, call->wrong->feature.type, kOriginalIdTensor},
+                     .ids = std::span(&call->wrong->edge, 1),
+                     .out = std::as_writable_bytes(std::span(&call->original, 1))}};
 }
 
 void BatchMaker::EndPull(PullCall& call, Status status) {
@@ -251,10 +263,6 @@ void BatchMaker::EndPull(PullCall& call, Status status) {
 }
 
 void BatchMaker::RefuseEdge(const std::shared_ptr<PullCall>& call) const {
-  call->context.ticket.reset();  // its pull has been
-  call->requests = {{.tensor = {true, call->wrong->feature.type, kOriginalIdTensor},
-                     .ids = std::span(&call->wrong->edge, 1),
-                     .out = std::as_writable_bytes(std::span(&call->original, 1))}};
   rows_->StartPull(call->requests, call->context, [this, call](const Status& pulled) {
     EndPull(*call,
             RefuseWeight(*call->wrong, pulled.ok() ? std::optional(call->original) : std::nullopt));

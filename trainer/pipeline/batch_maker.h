@@ -54,6 +54,10 @@ struct BatchRecipe {
   // Of the last layer's sources, where servers answer them; null: as they are sampled.
   CompactIds compact = {};
   ThreadPool* pool = nullptr;  // shares the work on self_and_mean; not owned; null: none
+
+  // What a request asks for: besides what is wanted, what coefficients are made of.
+  [[nodiscard]] bool asks_edge_ids() const { return edge_ids || !edge_weights.pulled.empty(); }
+  [[nodiscard]] bool asks_weights() const { return weights || edge_weights.drawn_by; }
 };
 
 // Thread-safe: any number of threads may call at once. The stores are not owned.
@@ -97,7 +101,9 @@ class BatchMaker {
   // What StartPull keeps while it asks.
   struct PullCall;
   void TakeRows(const std::shared_ptr<PullCall>& call, const Status& pulled) const;
-  // Asks for the original id of an edge whose value is no weight, and ends the call.
+  // Makes the request for the original id of an edge whose value is no weight.
+  static void AskForOriginal(PullCall* call);
+  // Sends it, and ends the call.
   void RefuseEdge(const std::shared_ptr<PullCall>& call) const;
   static void EndPull(PullCall& call, Status status);
   // What follows from a whole minibatch: which rows are held, and blocks where nothing of edges is

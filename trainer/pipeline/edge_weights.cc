@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "common/base/list_some.h"
 #include "common/storage/widen_rows.h"
@@ -11,9 +10,11 @@ namespace halograph {
 namespace {
 
 constexpr size_t kNamed = 5;
-constexpr char kWeightRange[] = "a weight is a number from 0 to 3.4e38";
+// Far enough below float32's largest that sums over a node's edges stay numbers.
+constexpr double kLargestWeight = 1e30;
+constexpr char kWeightRange[] = "a weight is a number from 0 to 1e30";
 
-bool IsWeight(double value) { return value >= 0 && value <= std::numeric_limits<float>::max(); }
+bool IsWeight(double value) { return value >= 0 && value <= kLargestWeight; }
 
 std::vector<bool> DrawnFrom(const Schema& schema, const SamplingSpec& sampling) {
   std::vector<bool> drawn(schema.relations.size());
@@ -121,7 +122,7 @@ Status WeighByDraw(const Schema& schema, const EdgeWeighing& weights, bool keep,
         const auto node = static_cast<size_t>(after - block.indptr.begin() - 1);
         return OutOfRange(
             "--edge-weight {}: an edge of relation '{}' into the node with global id {} has a "
-            "weight beyond float32; {}: scale the feature down in the input and partition the "
+            "weight above that; {}: scale the feature down in the input and partition the "
             "graph again, or leave out --edge-weight",
             weights.name, schema.relations[block.relation].triple(),
             minibatch->nodes[schema.DestinationType(block.relation)][node], kWeightRange);

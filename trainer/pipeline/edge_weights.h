@@ -46,7 +46,7 @@ struct EdgeWeighing {
                                                        const SamplingSpec& sampling);
 
 // Makes coefficients of what a minibatch was drawn by. `keep`: Block::weights stay, else they are
-// given up. OutOfRange naming relation and node: a weight beyond float32.
+// given up. OutOfRange naming relation and node: a weight above 1e30.
 [[nodiscard]] Status WeighByDraw(const Schema& schema, const EdgeWeighing& weights, bool keep,
                                  Minibatch* minibatch);
 
@@ -72,8 +72,8 @@ class EdgeWeightPull {
   // What to pull, into memory of its own; nothing where there are no edges.
   [[nodiscard]] std::span<const RowRequest> requests() const { return requests_; }
   // Once the rows are there: fills the coefficients of the same minibatch, or gives the first
-  // value, in the order of its relations, layers and edges, that is negative, NaN or beyond
-  // float32.
+  // value, in the order of its relations, layers and edges, that is negative, NaN or above
+  // 1e30.
   [[nodiscard]] std::optional<WrongWeight> Take(Minibatch* minibatch) const;
 
  private:

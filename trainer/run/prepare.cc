@@ -202,9 +202,10 @@ Status MakeMakers(Session& session, const ModelKind& kind, const RunInputs& inpu
         const BatchRecipe recipe,
         RecipeOf(session, kind, inputs, /*training=*/maker == &session.train_maker));
     // What no minibatch could be made of is an error now, not after the ranks have met.
-    HG_RETURN_IF_ERROR(ValidateRequest(
-        session.stores.graph->info().schema,
-        {.spec = &recipe.sampling, .edge_ids = recipe.edge_ids, .weights = recipe.weights}));
+    HG_RETURN_IF_ERROR(
+        ValidateRequest(session.stores.graph->info().schema, {.spec = &recipe.sampling,
+                                                              .edge_ids = recipe.asks_edge_ids(),
+                                                              .weights = recipe.asks_weights()}));
     // What is evaluated is read once an epoch, and passes by the cache.
     RowStore* const rows = maker == &session.train_maker && session.cache != nullptr
                                ? session.cache.get()

@@ -1,6 +1,5 @@
 #include "common/sampling/kernel/add_column_sums.h"
 
-#include <cassert>
 #include <limits>
 
 namespace halograph {
@@ -93,7 +92,10 @@ Status AddColumnSums(std::string_view relation, int64_t num_sources,
 
 Status AddOutDegrees(std::string_view relation, int64_t first, std::span<const uint32_t> more,
                      std::span<uint32_t> degrees) {
-  assert(more.size() == degrees.size());
+  if (more.size() != degrees.size()) {
+    return Internal("{}: {} out-degrees were answered for {} nodes from {} on", relation,
+                    more.size(), degrees.size(), first);
+  }
   for (size_t i = 0; i < degrees.size(); ++i) {
     if (more[i] > std::numeric_limits<uint32_t>::max() - degrees[i]) {
       return TooManyOutEdges(relation, first + static_cast<int64_t>(i));

@@ -25,8 +25,8 @@ struct ColumnSumsView {
 [[nodiscard]] Status AddColumnSums(std::string_view relation, int64_t num_sources,
                                    std::span<const ColumnSumsView> answers, ColumnSums* total);
 
-// Adds the out-degrees that one more part counted, of the nodes first, first + 1, ... Requires
-// lists of one length.
+// Adds the out-degrees that one more part counted, of the nodes first, first + 1, ...
+//   Internal    lists that differ in length; names `relation`
 //   OutOfRange  a node with more than 2^32 - 1 edges; names `relation`
 [[nodiscard]] Status AddOutDegrees(std::string_view relation, int64_t first,
                                    std::span<const uint32_t> more, std::span<uint32_t> degrees);

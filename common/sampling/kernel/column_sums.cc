@@ -4,7 +4,9 @@
 #include <array>
 #include <bit>
 #include <cassert>
+#include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "common/sampling/kernel/add_column_sums.h"
 #include "common/sampling/kernel/column_sweep.h"
 #include "common/sampling/kernel/outcome.h"
@@ -156,8 +158,10 @@ FusedOutcome Sum(const Summing& call) {
       call.num_edges < call.num_sources / kNodesASortedEdge) {
     return SumBySorting<IdT>(call);
   }
+  // Whatever ends it on the way, memory too, leaves no sums for the next call.
+  absl::Cleanup clear = [workspace = call.workspace] { workspace->Clear(); };
   const FusedOutcome outcome = SumInTable<IdT>(call);
-  if (!outcome.done()) call.workspace->Clear();
+  if (outcome.done()) std::move(clear).Cancel();
   return outcome;
 }
 

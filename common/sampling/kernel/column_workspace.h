@@ -74,6 +74,8 @@ class ColumnWorkspace {
  private:
   template <typename T>
   static T* Grown(int64_t size, FusedArray<T>* table) {
+    // To grow would copy zeros, and so take memory for entries that are not used.
+    if (table->size() < static_cast<size_t>(size)) *table = {};
     table->GrowTo(static_cast<size_t>(size));
     return table->data();
   }

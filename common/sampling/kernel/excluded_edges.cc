@@ -9,14 +9,14 @@ namespace {
 // Moves elements [from, end) to `to`.
 template <typename T>
 void MoveDown(std::vector<T>* values, int64_t from, int64_t end, int64_t to) {
-  if (from != to && values != nullptr && !values->empty()) {
+  if (from != to && !values->empty()) {
     std::copy(values->begin() + from, values->begin() + end, values->begin() + to);
   }
 }
 
 template <typename T>
 void CutTo(std::vector<T>* values, int64_t size) {
-  if (values != nullptr && !values->empty()) values->resize(static_cast<size_t>(size));
+  if (!values->empty()) values->resize(static_cast<size_t>(size));
 }
 
 template <typename IdT>
@@ -33,7 +33,6 @@ void Remove(std::span<const ExcludedRow> rows, const DrawnEdges<IdT>& edges) {
     MoveDown(edges.sources, read, end, write);
     MoveDown(edges.edge_ids, read, end, write);
     MoveDown(edges.weights, read, end, write);
-    MoveDown(edges.coefficients, read, end, write);
     write += end - read;
     read = end;
   };
@@ -54,7 +53,6 @@ void Remove(std::span<const ExcludedRow> rows, const DrawnEdges<IdT>& edges) {
   CutTo(edges.sources, write);
   CutTo(edges.edge_ids, write);
   CutTo(edges.weights, write);
-  CutTo(edges.coefficients, write);
 }
 
 }  // namespace

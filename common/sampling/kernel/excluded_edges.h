@@ -37,8 +37,7 @@ class ExcludedEdges {
   std::vector<int64_t> sources_;
 };
 
-// Picks of some destinations, to be thinned out in place. What stands beside the sources may be
-// empty, or missing.
+// Picks of some destinations, to be thinned out in place. Edge ids and weights may be empty.
 template <typename IdT>
 struct DrawnEdges {
   int64_t first = 0;        // position of the first destination in its list
@@ -46,7 +45,6 @@ struct DrawnEdges {
   std::vector<IdT>* sources = nullptr;
   std::vector<int64_t>* edge_ids = nullptr;
   std::vector<float>* weights = nullptr;
-  std::vector<float>* coefficients = nullptr;
 };
 
 // Removes what `rows` name; the rest keeps its order.

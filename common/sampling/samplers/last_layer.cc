@@ -92,8 +92,7 @@ StatusOr<RawLayer> TakeLast(const Schema& schema, const SampleRequest& request,
                             .indptr = std::move(picks[g].offsets),
                             .indices = {},
                             .edge_ids = std::move(picks[g].edge_ids),
-                            .weights = std::move(picks[g].weights),
-                            .coefficients = std::move(picks[g].coefficients)});
+                            .weights = std::move(picks[g].weights)});
     raw.sources.push_back(std::move(picks[g].sources));
   }
   return raw;

@@ -26,16 +26,14 @@ Status CheckAnswers(const Schema& schema, std::span<const LayerGroup> groups,
     if (picks.offsets.size() == groups[g].destinations.size() + 1 &&
         picks.offsets.back() == picks.size() &&
         picks.edge_ids.size() == expected(groups[g].edge_ids) &&
-        picks.weights.size() == expected(groups[g].weights) &&
-        (picks.coefficients.empty() || picks.coefficients.size() == picks.sources.size())) {
+        picks.weights.size() == expected(groups[g].weights)) {
       continue;
     }
     return Internal(
-        "the source answered {} offsets, {} sources, {} edge ids, {} weights and {} coefficients "
-        "for {} destinations of '{}'",
+        "the source answered {} offsets, {} sources, {} edge ids and {} weights for {} "
+        "destinations of '{}'",
         picks.offsets.size(), picks.size(), picks.edge_ids.size(), picks.weights.size(),
-        picks.coefficients.size(), groups[g].destinations.size(),
-        schema.relations[groups[g].relation].triple());
+        groups[g].destinations.size(), schema.relations[groups[g].relation].triple());
   }
   return OkStatus();
 }
@@ -56,8 +54,7 @@ Status LeaveOut(const Schema& schema, std::span<const ExcludedEdges> excluded, i
                                              .ends = std::span(picks->offsets).subspan(1),
                                              .sources = &picks->sources,
                                              .edge_ids = &picks->edge_ids,
-                                             .weights = &picks->weights,
-                                             .coefficients = &picks->coefficients});
+                                             .weights = &picks->weights});
   }
   return OkStatus();
 }

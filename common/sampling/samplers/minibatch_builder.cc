@@ -66,10 +66,9 @@ class Builder {
     std::swap(block->indptr, picks->offsets);
     std::swap(block->edge_ids, picks->edge_ids);
     std::swap(block->weights, picks->weights);
-    std::swap(block->coefficients, picks->coefficients);
+    block->coefficients.clear();
     picks->edge_ids.clear();
     picks->weights.clear();
-    picks->coefficients.clear();
     block->degrees.clear();
     block->indices.clear();
     if (!lists_.of(type).Compact(picks->sources, &block->indices)) {

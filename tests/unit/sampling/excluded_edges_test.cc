@@ -69,18 +69,15 @@ TYPED_TEST(RemoveExcludedTest, RemovesAllParallelEdgesAndKeepsTheOrderOfTheRest)
   std::vector<TypeParam> sources = {1, 4, 4, 2, 1, 4, 9, 4, 4, 4};
   Ids edge_ids = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   std::vector<float> weights = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-  std::vector<float> coefficients = {10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
   RemoveExcluded(rows, DrawnEdges<TypeParam>{.first = 10,
                                              .ends = ends,
                                              .sources = &sources,
                                              .edge_ids = &edge_ids,
-                                             .weights = &weights,
-                                             .coefficients = &coefficients});
+                                             .weights = &weights});
   EXPECT_EQ(ends, (std::vector<int64_t>{2, 4, 4, 4, 5}));
   EXPECT_EQ(sources, (std::vector<TypeParam>{1, 4, 2, 9, 4}));
   EXPECT_EQ(edge_ids, (Ids{0, 1, 3, 6, 9}));
   EXPECT_EQ(weights, (std::vector<float>{0, 1, 3, 6, 9}));
-  EXPECT_EQ(coefficients, (std::vector<float>{10, 11, 13, 16, 19}));
 }
 
 TYPED_TEST(RemoveExcludedTest, ColumnsThatAreEmptyStayEmpty) {

@@ -346,6 +346,7 @@ TEST_F(LayerColumnsTest, OutDegreesOfPartsAndPagesAddUp) {
     EXPECT_EQ(added, expected);
   }
   std::vector<uint32_t> most = {0, 0xffffffff};
+  EXPECT_TRUE(absl::IsInternal(AddOutDegrees("a:r:b", 5, std::vector<uint32_t>{1}, most)));
   EXPECT_THAT(Message(AddOutDegrees("a:r:b", 5, std::vector<uint32_t>{1, 1}, most)),
               AllOf(HasSubstr("a:r:b"), HasSubstr("source 6")));
 }
@@ -367,10 +368,16 @@ void ExpectBoth(const ColumnEdges& edges, std::vector<int64_t> destinations, abs
       ExtractEdges(edges, destinations, std::vector<int64_t>{0, 2}, {}, workspace, &extracted);
   EXPECT_EQ(status.code(), code);
   EXPECT_THAT(Message(status), AllOf(HasSubstr("a:r:b"), HasSubstr(text)));
-  const TestEdges good({{1, 1, 0}}, {0, 1}, 3, IdWidth::k32);
-  const std::vector<int64_t> only = {0};
-  for (const ColumnValue value : kValues) {
-    EXPECT_EQ(SumsOf(good.edges(), only, value, workspace), good.SlowSums(only, value));
+  // Of few nodes, all of which are swept, and of many, which bits name.
+  for (const int64_t nodes : {3, 100}) {
+    const TestEdges good({{1, 1, 0}}, {0, 1}, nodes, IdWidth::k32);
+    const std::vector<int64_t> only = {0};
+    for (const ColumnValue value : kValues) {
+      EXPECT_EQ(SumsOf(good.edges(), only, value, workspace), good.SlowSums(only, value));
+    }
+    EXPECT_EQ(ExtractEdges(good.edges(), only, std::vector<int64_t>{1}, {}, workspace, &extracted),
+              OkStatus());
+    EXPECT_THAT(extracted.columns, testing::ElementsAre(0, 0));
   }
 }
 

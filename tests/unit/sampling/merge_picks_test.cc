@@ -28,23 +28,16 @@ TEST(MergePicksTest, EveryShareGoesToItsPositionsByCountsOrOffsets) {
 TEST(MergePicksTest, WhatStandsBesideThemTravelsWithTheSources) {
   const std::vector<int64_t> first = {1};
   const std::vector<int64_t> second = {0, 2};
-  const NeighborPicks one{.offsets = {0, 2},
-                          .sources = {5, 6},
-                          .edge_ids = {50, 60},
-                          .weights = {0.5F, 0.25F},
-                          .coefficients = {3, 4}};
-  const NeighborPicks two{.offsets = {0, 1, 1},
-                          .sources = {7},
-                          .edge_ids = {70},
-                          .weights = {1.5F},
-                          .coefficients = {0}};
+  const NeighborPicks one{
+      .offsets = {0, 2}, .sources = {5, 6}, .edge_ids = {50, 60}, .weights = {0.5F, 0.25F}};
+  const NeighborPicks two{
+      .offsets = {0, 1, 1}, .sources = {7}, .edge_ids = {70}, .weights = {1.5F}};
   NeighborPicks merged;
   MergePicks(3, std::vector{ShareOf(first, one), ShareOf(second, two)}, &merged);
   EXPECT_THAT(merged.offsets, ElementsAre(0, 1, 3, 3));
   EXPECT_THAT(merged.sources, ElementsAre(7, 5, 6));
   EXPECT_THAT(merged.edge_ids, ElementsAre(70, 50, 60));
   EXPECT_THAT(merged.weights, ElementsAre(1.5F, 0.5F, 0.25F));
-  EXPECT_THAT(merged.coefficients, ElementsAre(0, 3, 4));
 }
 
 TEST(MergePicksTest, PiecesOfADestinationAreJoinedWhateverTheirOrder) {

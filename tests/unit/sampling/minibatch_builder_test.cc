@@ -223,55 +223,6 @@ TEST(BuildMinibatchesTest, SeveralRequestsShareTheCallsOfALayerAndGiveWhatEachGi
   }
 }
 
-// Gives each edge a coefficient that its source names.
-class WeighingSource final : public NeighborSource {
- public:
-  explicit WeighingSource(const Topology* topology) : source_(topology, nullptr) {}
-  Status SampleLayer(std::span<const LayerGroup> groups,
-                     std::vector<NeighborPicks>* picks) override {
-    HG_RETURN_IF_ERROR(source_.SampleLayer(groups, picks));
-    for (NeighborPicks& drawn : *picks) {
-      drawn.coefficients.clear();
-      for (const int64_t u : drawn.sources) drawn.coefficients.push_back(Of(u));
-    }
-    return OkStatus();
-  }
-  static float Of(int64_t source) { return static_cast<float>(source) + 0.5F; }
-
- private:
-  LocalNeighborSource source_;
-};
-
-TEST(BuildMinibatchesTest, CoefficientsOfTheSourceStayWithTheirEdges) {
-  CounterRng rng(8);
-  int64_t edges = 0;
-  for (uint64_t seed = 0; seed < 6; ++seed) {
-    const MemoryGraph graph(RandomTypedGraph({.seed = seed, .parts = 2, .nodes = 60}),
-                            IdWidth::k32);
-    const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{5, 4});
-    const RandomSeedLists seeds(graph.schema, UINT32_MAX, &rng);
-    const RandomExclusions exclude(graph, &rng);
-    const SampleRequest request{
-        .seeds = seeds.lists(), .batch_seed = seed, .spec = &sampling, .exclude = exclude.edges()};
-    WeighingSource source(&graph.topology);
-    const auto minibatch = BuildAlone(graph.schema, request, source);
-    ASSERT_TRUE(minibatch.ok()) << minibatch.status();
-    for (const SampledLayer& layer : minibatch->layers) {
-      for (const Block& block : layer.blocks) {
-        const auto& nodes = minibatch->nodes[graph.schema.SourceType(block.relation)];
-        ASSERT_EQ(block.coefficients.size(), block.indices.size());
-        for (size_t e = 0; e < block.indices.size(); ++e, ++edges) {
-          ASSERT_EQ(block.coefficients[e], WeighingSource::Of(nodes[block.indices[e]]));
-        }
-      }
-    }
-    const auto apart = BuildLastApart(graph.schema, request, source);
-    ASSERT_TRUE(apart.ok()) << apart.status();
-    EXPECT_TRUE(*apart == *minibatch);
-  }
-  EXPECT_GT(edges, 100);
-}
-
 TEST(BuildMinibatchesTest, MoreRequestsThanAreMadeTogetherFollowInGroups) {
   const MemoryGraph graph(RandomGraph({.parts = 2}), IdWidth::k32);
   const SamplingSpec spec = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{2});

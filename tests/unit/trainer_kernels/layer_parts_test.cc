@@ -127,15 +127,18 @@ TEST_P(LayerPartsTest, NormalizedSumOfBfloat16RoundsNothingButTheGradient) {
   torch::manual_seed(9);
   for (const int64_t width : {1, 3, 16, 33, 100, 300}) {
     SCOPED_TRACE(width);
-    const Block block = RandomBlock(6, 230, 410);
-    const DegreeScales scales = ScalesByDegree(block, nullptr, 410);
-    const torch::Tensor narrow = torch::randn({410, width}).to(torch::kBFloat16);
-    const WithGradients found = Differentiate(Normalized(block, scales), {narrow});
-    const WithGradients wanted =
-        Differentiate(Normalized(block, scales), {narrow.to(torch::kFloat32)});
-    EXPECT_TRUE(torch::equal(found.out, wanted.out));
-    EXPECT_EQ(found.grads[0].scalar_type(), torch::kBFloat16);
-    EXPECT_TRUE(torch::equal(found.grads[0], wanted.grads[0].to(torch::kBFloat16)));
+    for (const Factors& factors : kAllFactors) {
+      const Block block = RandomBlock(6, 230, 410, factors);
+      const TransposedBlock by_source = Transpose(block, 410);
+      const DegreeScales scales = ScalesByDegree(block, nullptr, 410);
+      const Differentiable sum = Normalized(block, scales, &by_source);
+      const torch::Tensor narrow = torch::randn({410, width}).to(torch::kBFloat16);
+      const WithGradients found = Differentiate(sum, {narrow});
+      const WithGradients wanted = Differentiate(sum, {narrow.to(torch::kFloat32)});
+      EXPECT_TRUE(torch::equal(found.out, wanted.out));
+      EXPECT_EQ(found.grads[0].scalar_type(), torch::kBFloat16);
+      EXPECT_TRUE(torch::equal(found.grads[0], wanted.grads[0].to(torch::kBFloat16)));
+    }
   }
 }
 

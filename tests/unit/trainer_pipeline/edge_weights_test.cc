@@ -279,12 +279,12 @@ TEST_F(EdgeWeightsTest, WhatIsNoWeightIsRefusedByItsOriginalId) {
 TEST_F(EdgeWeightsTest, AnEdgeWhoseOriginalIdIsNotToldIsNamedByItsGlobalOne) {
   EXPECT_EQ(Message(RefuseWeight({{true, kCites, "w"}, 77, -2}, std::nullopt)),
             "--edge-weight w: the edge with global id 77 of relation 'paper:cites:paper' has -2; a "
-            "weight is a number from 0 to 3.4e38: fix the feature in the input and partition the "
+            "weight is a number from 0 to 1e30: fix the feature in the input and partition the "
             "graph again, or leave out --edge-weight");
 }
 
 TEST_F(EdgeWeightsTest, AWeightThatIsDrawnByAndBeyondFloat32IsRefused) {
-  OpenCited<double>([](size_t edge) { return edge % 5 == 3 ? 1e39 : 1e38; });
+  OpenCited<double>([](size_t edge) { return edge % 5 == 3 ? 1e39 : 1e29; });
   Cites().features[0].spec.sampling = true;
   Open(spec_);
   BatchRecipe recipe = Recipe("");
@@ -294,7 +294,7 @@ TEST_F(EdgeWeightsTest, AWeightThatIsDrawnByAndBeyondFloat32IsRefused) {
   ASSERT_EQ(step.status().code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(Message(step.status()),
               AllOf(HasSubstr("--edge-weight w"), HasSubstr(kCites),
-                    HasSubstr("into the node with global id "), HasSubstr("beyond float32")));
+                    HasSubstr("into the node with global id "), HasSubstr("from 0 to 1e30")));
 }
 
 TEST_F(EdgeWeightsTest, ARelationWithoutTheFeatureMustNotBeDrawnFrom) {
