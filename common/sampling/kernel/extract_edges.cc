@@ -11,7 +11,8 @@
 namespace halograph {
 namespace {
 
-constexpr size_t kPiece = 1024;  // edges that are looked at before those found are written down
+constexpr size_t kEdgesAtOnce =
+    1024;  // edges that are looked at before those found are written down
 
 Status CheckColumns(const ColumnEdges& edges, std::span<const int64_t> columns) {
   if (columns.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
@@ -89,11 +90,11 @@ class ColumnMap {
 template <typename IdT, typename Columns>
 FusedOutcome ExtractRow(const ColumnRow& row, const Columns& columns, uint64_t num_sources,
                         bool edge_ids, ExtractedEdges* extracted) {
-  std::array<uint32_t, kPiece> found;
-  std::array<int32_t, kPiece> places;
+  std::array<uint32_t, kEdgesAtOnce> found;
+  std::array<int32_t, kEdgesAtOnce> places;
   const std::span<const IdT> all = row.SourcesAs<IdT>();
-  for (size_t begin = 0; begin < all.size(); begin += kPiece) {
-    const std::span<const IdT> ids = all.subspan(begin, std::min(kPiece, all.size() - begin));
+  for (size_t begin = 0; begin < all.size(); begin += kEdgesAtOnce) {
+    const std::span<const IdT> ids = all.subspan(begin, std::min(kEdgesAtOnce, all.size() - begin));
     size_t count = 0;
     for (size_t i = 0; i < ids.size(); ++i) {  // without a branch on what is found
       const auto source = static_cast<uint64_t>(ids[i]);

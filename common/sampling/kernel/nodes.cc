@@ -6,7 +6,7 @@ namespace halograph {
 namespace {
 
 constexpr int64_t kAhead = 64;  // ids whose map entries are asked for ahead
-constexpr int64_t kPiece = 8;
+constexpr int64_t kIdsAtOnce = 8;
 
 std::variant<DirectIdMap, HashIdMap> MakeMap(int64_t nodes, int64_t max_table_nodes) {
   if (nodes <= max_table_nodes) return DirectIdMap(nodes);
@@ -30,10 +30,10 @@ bool CompactInto(FusedNodes* nodes, std::span<const IdT> all, std::vector<int32_
       }
     };
     ask(0, std::min(kAhead, count));
-    for (int64_t begin = 0; begin < count; begin += kPiece) {
-      ask(begin + kAhead, std::min(begin + kPiece + kAhead, count));
+    for (int64_t begin = 0; begin < count; begin += kIdsAtOnce) {
+      ask(begin + kAhead, std::min(begin + kIdsAtOnce + kAhead, count));
       if (largest >= static_cast<uint64_t>(nodes->type_nodes)) return false;
-      nodes->size = map.FindOrAppend(all.data() + begin, std::min(kPiece, count - begin),
+      nodes->size = map.FindOrAppend(all.data() + begin, std::min(kIdsAtOnce, count - begin),
                                      nodes->ids.data(), nodes->size, out + begin);
     }
     return true;
