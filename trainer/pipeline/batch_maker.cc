@@ -263,7 +263,7 @@ void BatchMaker::EndPull(PullCall& call, Status status) {
 }
 
 void BatchMaker::RefuseEdge(const std::shared_ptr<PullCall>& call) const {
-  rows_->StartPull(call->requests, call->context, [this, call](const Status& pulled) {
+  rows_->StartPull(call->requests, call->context, [call](const Status& pulled) {
     EndPull(*call,
             RefuseWeight(*call->wrong, pulled.ok() ? std::optional(call->original) : std::nullopt));
   });
