@@ -1,5 +1,6 @@
 #include "trainer/training/early_stopping.h"
 
+#include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
