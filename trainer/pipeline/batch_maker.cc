@@ -56,12 +56,22 @@ int64_t BytesOf(const std::vector<T>& values) {
   return static_cast<int64_t>(values.size() * sizeof(T));
 }
 
-// `weighed`: whether it is to have coefficients.
+// What other forms of a block have, too. `weighed`: whether it is to have coefficients.
 int64_t BytesOfBlock(const Block& block, bool weighed) {
   const auto coefficients = weighed ? std::ssize(block.indices) : std::ssize(block.coefficients);
-  return BytesOf(block.indptr) + BytesOf(block.indices) + BytesOf(block.edge_ids) +
-         BytesOf(block.weights) + coefficients * static_cast<int64_t>(sizeof(float)) +
-         BytesOf(block.degrees);
+  return BytesOf(block.indptr) + BytesOf(block.indices) +
+         coefficients * static_cast<int64_t>(sizeof(float)) + BytesOf(block.degrees);
+}
+
+// What the block alone has; ids that weights are pulled by stay until these are there.
+int64_t BytesBesideBlocks(const Minibatch& minibatch) {
+  int64_t bytes = 0;
+  for (const SampledLayer& layer : minibatch.layers) {
+    for (const Block& block : layer.blocks) {
+      bytes += BytesOf(block.edge_ids) + BytesOf(block.weights);
+    }
+  }
+  return bytes;
 }
 
 int64_t BytesOfMinibatch(const Minibatch& minibatch, bool weighed) {
@@ -303,6 +313,7 @@ int64_t BatchMaker::BytesOf(const Step& step) const {
   const int64_t forms = (recipe_.form == BlockForm::kSampled ? 0 : 1) +
                         (recipe_.by_source == BySource::kNone ? 0 : 1);
   return (1 + forms) * BytesOfMinibatch(minibatch, !recipe_.edge_weights.empty()) +
+         BytesBesideBlocks(minibatch) + BytesToPull(recipe_.edge_weights, minibatch) +
          step.split.bytes();
 }
 

@@ -145,6 +145,16 @@ Status RefuseWeight(const WrongWeight& wrong, std::optional<int64_t> original) {
       wrong.feature.name, edge, wrong.feature.type, wrong.value, kWeightRange);
 }
 
+int64_t BytesToPull(const EdgeWeighing& weights, const Minibatch& minibatch) {
+  int64_t bytes = 0;
+  for (const EdgeInput& input : weights.pulled) {
+    const auto of_edge = static_cast<int64_t>(sizeof(int64_t) + input.spec.row_bytes());
+    ForEachBlockOf(input.relation, minibatch,
+                   [&](const Block& block) { bytes += std::ssize(block.indices) * of_edge; });
+  }
+  return bytes;
+}
+
 EdgeWeightPull::EdgeWeightPull(const EdgeWeighing& weights, const Minibatch& minibatch) {
   for (const EdgeInput& input : weights.pulled) {
     OfRelation of{.input = &input, .ids = {}, .rows = {}};

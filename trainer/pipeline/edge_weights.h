@@ -59,6 +59,9 @@ struct WrongWeight {
 // OutOfRange saying what to do. `original`: the edge's original id, if that is known.
 [[nodiscard]] Status RefuseWeight(const WrongWeight& wrong, std::optional<int64_t> original);
 
+// What EdgeWeightPull takes beside the minibatch while it is under way.
+[[nodiscard]] int64_t BytesToPull(const EdgeWeighing& weights, const Minibatch& minibatch);
+
 // The weights of one minibatch's edges on their way: a request for each relation, of all its blocks
 // together. Used by one thread at a time.
 class EdgeWeightPull {

@@ -172,9 +172,11 @@ TEST_F(EdgeWeightsTest, WeightsAndFeaturesAreAskedForInOneCall) {
   ASSERT_TRUE(without.ok());
   EXPECT_TRUE(without->minibatch.layers[0].blocks[0].coefficients.empty());
   const BatchMaker plain(stores_.graph.get(), stores_.rows.get(), Recipe(""));
-  EXPECT_EQ(maker.BytesOf(*step), plain.BytesOf(*without) + edges * 4);
+  // A weight, and, while it is pulled, an id and a value.
+  const int64_t weighed = plain.BytesOf(*without) + edges * (4 + 8 + 4);
+  EXPECT_EQ(maker.BytesOf(*step), weighed);
   for (SampledLayer& layer : step->minibatch.layers) layer.blocks[0].coefficients.clear();
-  EXPECT_EQ(maker.BytesOf(*step), plain.BytesOf(*without) + edges * 4) << "what is to come counts";
+  EXPECT_EQ(maker.BytesOf(*step), weighed) << "what is to come counts";
   EXPECT_EQ(step->minibatch, without->minibatch);
   BatchRecipe recipe = Recipe("w");
   recipe.edge_ids = false;

@@ -578,8 +578,8 @@ TEST_F(MinibatchStreamTest, EdgesHaveTheSameWeightsWhicheverWayTheyCome) {
     }
     EXPECT_EQ(wanted[i].pulled.local_bytes, plain[i].pulled.local_bytes + edges * 4);
     EXPECT_EQ(wanted[i].blocks.layers.size(), 2U);
-    // Ids and weights of edges, and the form by source, which has as much.
-    EXPECT_EQ(wanted[i].bytes.all(), plain[i].bytes.all() + 2 * edges * (8 + 4));
+    // Weights, of the form by source too; ids; and ids and values while they are pulled.
+    EXPECT_EQ(wanted[i].bytes.all(), plain[i].bytes.all() + edges * (2 * 4 + 8 + 8 + 4));
   }
   const auto expect_the_same = [&](GraphStore* graph) {
     const auto found = Drain(graph, options);
