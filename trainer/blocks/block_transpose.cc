@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "trainer/blocks/gather_rows.h"
+
 namespace halograph {
 
 TransposedBlock Transpose(const int64_t* indptr, int64_t num_destinations, const int32_t* indices,
@@ -32,7 +34,8 @@ TransposedBlock Transpose(const int64_t* indptr, int64_t num_destinations, const
 
 TransposedBlock Transpose(const Block& block, int64_t num_sources) {
   return Transpose(block.indptr.data(), static_cast<int64_t>(block.indptr.size()) - 1,
-                   block.indices.data(), num_sources, FactorsOf(block.coefficients, block.degrees));
+                   block.indices.data(), num_sources,
+                   {DataOrNull(block.coefficients), DataOrNull(block.degrees)});
 }
 
 }  // namespace halograph

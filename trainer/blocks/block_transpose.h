@@ -24,11 +24,6 @@ struct EdgeFactors {
   const float* coefficients = nullptr;
   const float* degrees = nullptr;
 };
-[[nodiscard]] inline EdgeFactors FactorsOf(const std::vector<float>& coefficients,
-                                           const std::vector<float>& degrees) {
-  return {coefficients.empty() ? nullptr : coefficients.data(),
-          degrees.empty() ? nullptr : degrees.data()};
-}
 
 // `indptr` and `indices` as a block has them, from edge 0 on. Requires every index below
 // `num_sources`, and fewer than 2^31 edges.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "common/base/prefetch.h"
 #include "trainer/blocks/bf16_rows.h"
@@ -56,6 +57,10 @@ inline void AskForRow(const ScatteredRows<T>& rows, int64_t row, int64_t cols) {
   const int64_t bytes = std::min<int64_t>(cols * static_cast<int64_t>(sizeof(T)), 4096);
   for (int64_t at = 0; at < bytes; at += 64) PrefetchToRead(begin + at);
   PrefetchToRead(begin + bytes - 1);  // a row that is not aligned touches one line more
+}
+
+[[nodiscard]] inline const float* DataOrNull(const std::vector<float>& values) {
+  return values.empty() ? nullptr : values.data();
 }
 
 // Row i of the result is about edges indptr[i] to indptr[i + 1]; edge e picks row indices[e], and

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "trainer/blocks/gather_rows.h"
+
 namespace halograph {
 namespace {
 
@@ -117,7 +119,8 @@ StatusOr<RelationGroups> GroupWithinRelations(std::span<const RelationEdges> rel
 
 TransposedBlock GroupsBySource(const RelationalBlock& block, int64_t num_sources) {
   return Transpose(block.indptr.data(), static_cast<int64_t>(block.relations.size()),
-                   block.sources.data(), num_sources, FactorsOf(block.coefficients, block.degrees));
+                   block.sources.data(), num_sources,
+                   {DataOrNull(block.coefficients), DataOrNull(block.degrees)});
 }
 
 }  // namespace halograph

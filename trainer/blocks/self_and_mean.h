@@ -8,7 +8,6 @@
 
 #include "common/sampling/minibatch.h"
 #include "trainer/blocks/bf16_rows.h"
-#include "trainer/blocks/block_transpose.h"
 #include "trainer/blocks/gather_rows.h"
 
 namespace halograph {
@@ -65,9 +64,9 @@ inline void ScaledSumOfRows(const PickedRows& picked, const float* scales, const
 // Rows of sources, picked by the destinations of a block, which is borrowed.
 template <typename Rows>
 [[nodiscard]] Picked<Rows> PickBy(const Block& block, const Rows& rows, int64_t cols) {
-  const EdgeFactors factors = FactorsOf(block.coefficients, block.degrees);
-  return {block.indptr.data(),  block.indices.data(), rows, cols,
-          factors.coefficients, factors.degrees};
+  return {
+      block.indptr.data(),      block.indices.data(), rows, cols, DataOrNull(block.coefficients),
+      DataOrNull(block.degrees)};
 }
 
 // Rows [begin, end) of `out`: row v of `self`, `self_cols` values, then the mean of the picked

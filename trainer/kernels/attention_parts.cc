@@ -13,24 +13,22 @@ namespace {
 // then still in the cache.
 constexpr int64_t kRowsAhead = 8;
 
-// `most`: of each destination the largest of `scores`.
-torch::Tensor SoftmaxOnDevice(const torch::Tensor& scores, const torch::Tensor& most,
-                              const BlockOnDevice& block) {
-  const torch::Tensor powers = torch::exp(scores - RowsOfDestinations(most, block));
-  return powers / RowsOfDestinations(SumOfEdges(powers, block), block);
-}
-
-// As SoftmaxOfEdges makes it of coefficients.
-torch::Tensor SoftmaxWithCoefficients(const torch::Tensor& scores, const BlockOnDevice& block) {
-  const torch::Tensor least =
-      torch::full({}, -std::numeric_limits<double>::infinity(), scores.options());
-  const torch::Tensor factors = block.coefficients.unsqueeze(1);
-  const torch::Tensor raised = torch::where(factors > 0, scores + factors.log(), least);
+// As SoftmaxOfEdges makes it.
+torch::Tensor SoftmaxOnDevice(const torch::Tensor& scores, const BlockOnDevice& block) {
+  constexpr double kLeast = -std::numeric_limits<double>::infinity();
+  const bool some_may_count_nothing = block.coefficients.defined();
+  torch::Tensor raised = scores;
+  if (some_may_count_nothing) {
+    const torch::Tensor factors = block.coefficients.unsqueeze(1);
+    raised = torch::where(factors > 0, scores + factors.log(),
+                          torch::full({}, kLeast, scores.options()));
+  }
   torch::Tensor most = LargestOfEdges(raised, block);
-  most = most.masked_fill(most == least, 0);
+  if (some_may_count_nothing) most = most.masked_fill(most == kLeast, 0);
   const torch::Tensor powers = torch::exp(raised - RowsOfDestinations(most, block));
-  const torch::Tensor sums = SumOfEdges(powers, block);
-  return powers / RowsOfDestinations(sums.masked_fill(sums == 0, 1), block);
+  torch::Tensor sums = SumOfEdges(powers, block);
+  if (some_may_count_nothing) sums = sums.masked_fill(sums == 0, 1);
+  return powers / RowsOfDestinations(sums, block);
 }
 
 }  // namespace
@@ -124,10 +122,7 @@ torch::Tensor ComposedAttendByScores(const torch::Tensor& projected, const Compo
 torch::Tensor AttendByScoresOnDevice(const torch::Tensor& projected, const BlockOnDevice& block,
                                      const torch::Tensor& scores, const Dropout& dropout) {
   const int64_t heads = scores.size(1);
-  const torch::Tensor weights = DropOnDevice(
-      block.coefficients.defined() ? SoftmaxWithCoefficients(scores, block)
-                                   : SoftmaxOnDevice(scores, LargestOfEdges(scores, block), block),
-      dropout);
+  const torch::Tensor weights = DropOnDevice(SoftmaxOnDevice(scores, block), dropout);
   const torch::Tensor picked = RowsOfSources(projected, block);
   const torch::Tensor weighted =
       picked.view({picked.size(0), heads, picked.size(1) / heads}) * weights.unsqueeze(2);

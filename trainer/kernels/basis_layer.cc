@@ -73,7 +73,7 @@ torch::Tensor BackToRows(const BasisTensors& block, const BasisGroups& of,
   const TransposedBlock& by_source = GivenOrMade(block.edges, rows.size(0), &own);
   const std::vector<int32_t> destinations = DestinationsOf(block);
   const GroupsOfSources sources = {by_source.indptr.data(), by_source.destinations.data(),
-                                   destinations.data(), by_source.coefficients.data()};
+                                   destinations.data(), DataOrNull(by_source.coefficients)};
   const torch::Tensor rows_grad = torch::empty_like(rows);
   const MutableRows out = MutableRowsOf(rows_grad);
   const ConstRows of_out = ConstRowsOf(grad);

@@ -168,7 +168,7 @@ inline PickedRows PickBy(const BlockTensors& block, const torch::Tensor& rows) {
 }
 inline PickedRows PickBy(const TransposedBlock& block, const torch::Tensor& rows) {
   return {block.indptr.data(), block.destinations.data(), ConstRowsOf(rows), rows.size(1),
-          block.coefficients.empty() ? nullptr : block.coefficients.data()};
+          DataOrNull(block.coefficients)};
 }
 
 }  // namespace halograph

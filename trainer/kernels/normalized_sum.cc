@@ -65,16 +65,15 @@ struct Propagation {
   const float* out_scales;
   int64_t own_rows;
 
-  // Rows [begin, end); `out` begins with the first of them.
-  void Fill(int64_t begin, int64_t end, const MutableRows& out) const {
+  // Rows [begin, end); `out` begins with the first of them. `room`: used again.
+  void Fill(int64_t begin, int64_t end, const MutableRows& out, std::vector<float>* room) const {
     ScaledSumOfRows(picked.From(begin), scales, {}, 0, 0, end - begin, out);
-    std::vector<float> room;
     for (int64_t i = begin; i < end; ++i) {
       const float factor = out_scales[i];
       float* to = out.data + (i - begin) * out.stride;
       if (i < own_rows) {
         const float own_scale = scales[i] * factor;
-        const float* own = WideRow(RowAt(picked.rows, i), picked.cols, &room);
+        const float* own = WideRow(RowAt(picked.rows, i), picked.cols, room);
         for (int64_t c = 0; c < picked.cols; ++c) to[c] = to[c] * factor + own[c] * own_scale;
       } else {
         for (int64_t c = 0; c < picked.cols; ++c) to[c] *= factor;
@@ -87,10 +86,13 @@ struct Propagation {
 template <typename Rows>
 void SumRows(const Propagation<Rows>& propagation, const torch::Tensor& out) {
   at::parallel_for(0, out.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
-    if (!IsBf16(out)) return propagation.Fill(begin, end, RowsFrom(MutableRowsOf(out), begin));
+    std::vector<float> room;
+    if (!IsBf16(out)) {
+      return propagation.Fill(begin, end, RowsFrom(MutableRowsOf(out), begin), &room);
+    }
     NarrowAsMade(out.size(1), begin, end, MutableBf16RowsOf(out),
                  [&](int64_t first, int64_t rows, const MutableRows& to) {
-                   propagation.Fill(first, first + rows, to);
+                   propagation.Fill(first, first + rows, to, &room);
                  });
   });
 }

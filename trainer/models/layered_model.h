@@ -51,8 +51,8 @@ class LayeredModel : public Model {
 
   // Whether formulas give rows, and read them with a gradient, of bfloat16 too: those that begin
   // with a sum over neighbours, which waits for the memory that rows are read from. The others
-  // begin with a product, which rounds its rows itself, and rows of half the size would save at
-  // most 5 % of a step, as in R-GCN, which is no LayeredModel (docs/performance.md).
+  // begin with a product, which rounds its rows itself, and rows of half the size would save
+  // about 5 % of a step at most, as in R-GCN, which is no LayeredModel (docs/performance.md).
   [[nodiscard]] virtual bool passes_narrow() const { return false; }
 
   // A layer: what `formula` gives, and around it what hidden layers do. `own`: what the layer reads

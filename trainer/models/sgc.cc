@@ -52,8 +52,9 @@ class Sgc final : public Model, public ProjectedLayers {
   [[nodiscard]] bool last(size_t layer) const { return layer + 1 == num_layers_; }
   // One step of propagation.
   torch::Tensor Propagated(size_t layer, const LayerInput& input) const {
-    torch::Tensor h = input.nodes.front().to(torch::kFloat32);
-    if (layer == 0) h = Drop(h, Dropout::Of(input_dropout_, input.draws, kInputDraws));
+    torch::Tensor h = input.nodes.front();
+    const Dropout of_inputs = Dropout::Of(input_dropout_, input.draws, kInputDraws);
+    if (layer == 0 && of_inputs.dropped > 0) h = Drop(h.to(torch::kFloat32), of_inputs);
     const LayerPlace at = PlaceOf(layer, input);
     return NormalizedByDegree(h, at.block, at.outer);
   }

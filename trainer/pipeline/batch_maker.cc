@@ -217,7 +217,7 @@ struct BatchMaker::PullCall {
   Stopwatch watch = {};
   std::shared_ptr<FeaturePull> features = nullptr;
   EdgeWeightPull weights = {};
-  std::vector<RowRequest> requests = {};  // of both
+  std::vector<RowRequest> requests = {};  // of both, if there are weights; or for the edge's id
   std::optional<WrongWeight> wrong = {};
   int64_t original = 0;  // id of its edge
 };
@@ -230,23 +230,24 @@ void BatchMaker::StartPull(const CallContext& like, Step* step, StatusDone done)
   call->features = *std::move(features);
   call->context.stats.local_bytes += call->features->bytes_in_place();
   call->weights = EdgeWeightPull(recipe_.edge_weights, step->minibatch);
-  for (const auto& asked : {call->features->requests(), call->weights.requests()}) {
-    call->requests.insert(call->requests.end(), asked.begin(), asked.end());
+  std::span<const RowRequest> asked = call->features->requests();
+  if (const auto of_edges = call->weights.requests(); !of_edges.empty()) {
+    call->requests.assign(asked.begin(), asked.end());
+    call->requests.insert(call->requests.end(), of_edges.begin(), of_edges.end());
+    asked = call->requests;
   }
   const auto take = [this, call](const Status& pulled) { TakeRows(call, pulled); };
-  if (call->requests.empty()) return take(call->context.Check());
-  rows_->StartPull(call->requests, call->context, take);
+  if (asked.empty()) return take(call->context.Check());
+  rows_->StartPull(asked, call->context, take);
 }
 
 void BatchMaker::TakeRows(const std::shared_ptr<PullCall>& call, const Status& pulled) const {
   if (!pulled.ok()) return EndPull(*call, PullingFeatures(pulled));
-  bool refuses = false;
   Status made = RunCaught([&]() -> Status {
     if (!recipe_.edge_weights.pulled.empty()) {
       call->wrong = call->weights.Take(&call->step->minibatch);
       if (call->wrong.has_value()) {
         AskForOriginal(call.get());
-        refuses = true;
         return OkStatus();
       }
       if (!recipe_.edge_ids) DropEdgeIds(&call->step->minibatch);
@@ -255,7 +256,7 @@ void BatchMaker::TakeRows(const std::shared_ptr<PullCall>& call, const Status& p
     MakeInputRows(call->features->Take(), call->step);
     return OkStatus();
   });
-  if (refuses) return RefuseEdge(call);
+  if (made.ok() && call->wrong.has_value()) return RefuseEdge(call);
   EndPull(*call, std::move(made));
 }
 

@@ -47,23 +47,23 @@ Status NoSuchFeature(const Relation& relation, const std::string& name) {
       relation.features.empty() ? "none" : ListSome(relation.features, kNamed, name_of));
 }
 
-// As the sampler reads what it draws by: to float64, and from there to float32.
+constexpr size_t kAtOnce = 512;
+
+// As the sampler reads what it draws by: to float64, and from there to float32. At most kAtOnce.
 void ToDoubles(const TensorSpec& spec, const std::byte* rows, std::span<double> values) {
   if (!HasRowScale(spec.dtype)) {
     return ConvertToDouble(spec.dtype, rows, values.size(), values.data());
   }
-  for (size_t i = 0; i < values.size(); ++i) {
-    float value = 0;
-    WidenRows({spec.dtype, 1, rows + i * spec.row_bytes()}, 1, &value, 1);
-    values[i] = value;
-  }
+  std::array<float, kAtOnce> wide;
+  WidenRows({spec.dtype, 1, rows}, static_cast<int64_t>(values.size()), wide.data(), 1);
+  std::copy_n(wide.begin(), values.size(), values.begin());
 }
 
 // Fills `weights`, as many as there are rows, up to the first number that is none: its place and
 // what it is.
 std::optional<std::pair<size_t, double>> ToWeights(const TensorSpec& spec, const std::byte* rows,
                                                    std::span<float> weights) {
-  std::array<double, 512> some;
+  std::array<double, kAtOnce> some;
   for (size_t begin = 0; begin < weights.size(); begin += some.size()) {
     const size_t count = std::min(some.size(), weights.size() - begin);
     ToDoubles(spec, rows + begin * spec.row_bytes(), std::span(some).first(count));
@@ -89,24 +89,23 @@ void ForEachBlockOf(int relation, Minibatch& minibatch, const Use& use) {
 
 StatusOr<EdgeWeighing> ChooseEdgeWeights(const Schema& schema, const std::string& name,
                                          const SamplingSpec& sampling) {
-  EdgeWeighing weights{.name = name, .drawn_by = DrawnBy(schema, name, sampling)};
   if (name.empty()) return EdgeWeighing();
+  EdgeWeighing weights{.name = name, .drawn_by = DrawnBy(schema, name, sampling)};
   const std::vector<bool> drawn = DrawnFrom(schema, sampling);
   for (size_t r = 0; r < drawn.size(); ++r) {
     if (!drawn[r]) continue;
     const Relation& relation = schema.relations[r];
-    const auto found = std::find_if(relation.features.begin(), relation.features.end(),
-                                    [&](const TensorSpec& spec) { return spec.name == name; });
-    if (found == relation.features.end()) return NoSuchFeature(relation, name);
-    if (found->dim != 1) {
+    const auto found = FindTensor(relation.features, name, "relation '" + relation.triple() + "'");
+    if (!found.ok()) return NoSuchFeature(relation, name);
+    const TensorSpec& spec = **found;
+    if (spec.dim != 1) {
       return InvalidArgument(
           "--edge-weight {}: this feature of relation '{}' has {} columns; a weight has one. Name "
           "another feature, or leave the option out",
-          name, relation.triple(), found->dim);
+          name, relation.triple(), spec.dim);
     }
     if (weights.drawn_by) continue;
-    weights.pulled.push_back(
-        {static_cast<int>(r), TensorRef{true, relation.triple(), name}, *found});
+    weights.pulled.push_back({static_cast<int>(r), TensorRef{true, relation.triple(), name}, spec});
   }
   return weights;
 }

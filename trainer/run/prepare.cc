@@ -174,26 +174,32 @@ void WarnOfLongWarmUp(const Session& session) {
       options.learning_rate);
 }
 
-// That the rows of the features can be pulled: none is.
-Status CheckFeatureRows(const Session& session, const RunInputs& inputs) {
+// That rows of these tensors can be pulled: none is. `what` they are.
+Status CheckRows(const Session& session, std::string_view what, std::vector<TensorRef> tensors) {
   std::vector<RowRequest> none;
-  for (const NodeInput& input : inputs.features) none.push_back({.tensor = input.feature});
+  for (TensorRef& tensor : tensors) none.push_back({.tensor = std::move(tensor)});
   if (none.empty()) return OkStatus();
   CallContext context{.cancel = &session.cancel};
-  return Annotate(session.stores.rows->Pull(none, context), "features");
+  return Annotate(session.stores.rows->Pull(none, context), what);
 }
 
-// The same of the weights of edges.
+Status CheckFeatureRows(const Session& session, const RunInputs& inputs) {
+  std::vector<TensorRef> tensors;
+  for (const NodeInput& input : inputs.features) tensors.push_back(input.feature);
+  return CheckRows(session, "features", std::move(tensors));
+}
+
+// Those of training are read by evaluation, too.
 Status CheckEdgeWeightRows(const Session& session) {
-  std::vector<RowRequest> none;
+  std::vector<TensorRef> tensors;
   for (const auto* const maker : {session.train_maker.get(), session.eval_maker.get()}) {
     for (const EdgeInput& weight : maker->recipe().edge_weights.pulled) {
-      none.push_back({.tensor = weight.feature});
+      if (std::find(tensors.begin(), tensors.end(), weight.feature) == tensors.end()) {
+        tensors.push_back(weight.feature);
+      }
     }
   }
-  if (none.empty()) return OkStatus();
-  CallContext context{.cancel = &session.cancel};
-  return Annotate(session.stores.rows->Pull(none, context), "--edge-weight");
+  return CheckRows(session, "--edge-weight", std::move(tensors));
 }
 
 Status MakeMakers(Session& session, const ModelKind& kind, const RunInputs& inputs) {

@@ -103,13 +103,15 @@ TEST_P(NarrowToBf16Test, RoundsAsStoredRowsAre) {
 TEST_P(NarrowToBf16Test, MeansOfNarrowRowsHaveTheBitsOfTheSameRowsAsFloats) {
   torch::manual_seed(2);
   for (const int64_t cols : {1, 3, 31, 33, 100, 10000}) {
-    const Block block = RandomBlock(4, 23, 41, kAllFactors[cols % 4]);
-    const torch::Tensor narrow = torch::randn({41, cols}).to(torch::kBFloat16);
-    const torch::Tensor wide = narrow.to(torch::kFloat32);
-    const torch::Tensor found = torch::empty({23, cols}), wanted = torch::empty({23, cols});
-    MeanOfRows(PickBy(block, ConstBf16RowsOf(narrow), cols), 0, 23, MutableRowsOf(found));
-    MeanOfRows(PickBy(block, ConstRowsOf(wide), cols), 0, 23, MutableRowsOf(wanted));
-    EXPECT_TRUE(torch::equal(found, wanted)) << cols;
+    for (const Factors& factors : kAllFactors) {
+      const Block block = RandomBlock(4, 23, 41, factors);
+      const torch::Tensor narrow = torch::randn({41, cols}).to(torch::kBFloat16);
+      const torch::Tensor wide = narrow.to(torch::kFloat32);
+      const torch::Tensor found = torch::empty({23, cols}), wanted = torch::empty({23, cols});
+      MeanOfRows(PickBy(block, ConstBf16RowsOf(narrow), cols), 0, 23, MutableRowsOf(found));
+      MeanOfRows(PickBy(block, ConstRowsOf(wide), cols), 0, 23, MutableRowsOf(wanted));
+      EXPECT_TRUE(torch::equal(found, wanted)) << cols;
+    }
   }
 }
 
@@ -457,24 +459,26 @@ TEST_P(Bf16SageLayerTest, InputsOfBfloat16AndPreparedRowsGiveTheBitsOfTheLayer) 
     torch::manual_seed(2);
     const LayerOutput output = {true, Dropout::Of(0.5, 9, 1)};
     for (const int64_t in : {1, 33, 100}) {
-      const Block block = RandomBlock(6, 23, 41, kAllFactors[in % 4]);
-      const torch::Tensor h = Rounded(torch::randn({41, in})), narrow = h.to(torch::kBFloat16);
-      const SageWeights weights = RandomWeights(in, 47);
-      const WithGradients wanted = Run(h, block, weights, output, Precision::kBf16);
-      const torch::Tensor rows = torch::empty({23, 2 * in}, torch::kBFloat16);
-      FillSelfAndMean(ConstBf16RowsOf(narrow), in, PickBy(block, ConstBf16RowsOf(narrow), in), 0,
-                      23, MutableBf16RowsOf(rows));
-      for (const bool prepared : {false, true}) {
-        const WithGradients found = Differentiate(
-            [&](const std::vector<torch::Tensor>& leaves) {
-              const SageWeights given = {leaves[0], leaves[1], leaves[2]};
-              return prepared ? SageLayerOfRows(rows, given, output)
-                              : SageLayer(narrow, block, given, output);
-            },
-            {weights.self, weights.neighbor, weights.bias});
-        EXPECT_TRUE(torch::equal(found.out, wanted.out)) << in;
-        for (size_t i = 0; i < 3; ++i) {
-          EXPECT_TRUE(torch::equal(found.grads[i], wanted.grads[i + 1])) << in << ", " << i;
+      for (const Factors& factors : kAllFactors) {
+        const Block block = RandomBlock(6, 23, 41, factors);
+        const torch::Tensor h = Rounded(torch::randn({41, in})), narrow = h.to(torch::kBFloat16);
+        const SageWeights weights = RandomWeights(in, 47);
+        const WithGradients wanted = Run(h, block, weights, output, Precision::kBf16);
+        const torch::Tensor rows = torch::empty({23, 2 * in}, torch::kBFloat16);
+        FillSelfAndMean(ConstBf16RowsOf(narrow), in, PickBy(block, ConstBf16RowsOf(narrow), in), 0,
+                        23, MutableBf16RowsOf(rows));
+        for (const bool prepared : {false, true}) {
+          const WithGradients found = Differentiate(
+              [&](const std::vector<torch::Tensor>& leaves) {
+                const SageWeights given = {leaves[0], leaves[1], leaves[2]};
+                return prepared ? SageLayerOfRows(rows, given, output)
+                                : SageLayer(narrow, block, given, output);
+              },
+              {weights.self, weights.neighbor, weights.bias});
+          EXPECT_TRUE(torch::equal(found.out, wanted.out)) << in;
+          for (size_t i = 0; i < 3; ++i) {
+            EXPECT_TRUE(torch::equal(found.grads[i], wanted.grads[i + 1])) << in << ", " << i;
+          }
         }
       }
     }
