@@ -7,7 +7,7 @@
 namespace halograph {
 namespace {
 
-// A Sample that goes on when a layer was answered, until the last is built.
+// A Sample that goes on when what it asked was answered, until all is built.
 class StartedSample : public std::enable_shared_from_this<StartedSample> {
  public:
   StartedSample(GraphStore& store, BuilderWorkspaces* workspaces,
@@ -21,9 +21,8 @@ class StartedSample : public std::enable_shared_from_this<StartedSample> {
     if (!answered.ok()) return End(std::move(answered));
     const StatusOr<bool> asks = making_->Next();
     if (!asks.ok() || !*asks) return End(asks.status());
-    store_.StartLayer(
-        making_->groups(), context_, making_->picks(),
-        [self = shared_from_this()](Status status) { self->GoOn(std::move(status)); });
+    store_.StartAsk(making_->questions(), context_, making_->answers(),
+                    [self = shared_from_this()](Status status) { self->GoOn(std::move(status)); });
   }
 
  private:
@@ -40,7 +39,17 @@ class StartedSample : public std::enable_shared_from_this<StartedSample> {
 
 }  // namespace
 
-void StartSampleByLayers(GraphStore& store, BuilderWorkspaces* workspaces,
+Status AskForDraws(GraphStore& store, std::span<const LayerGroup> groups, CallContext& context,
+                   std::vector<NeighborPicks>* picks) {
+  const TopologyQuestions questions{
+      .draws = {groups.begin(), groups.end()}, .sums = {}, .edges = {}};
+  TopologyAnswers answers{.draws = std::move(*picks), .sums = {}, .edges = {}};
+  const Status status = store.Ask(questions, context, &answers);
+  *picks = std::move(answers.draws);
+  return status;
+}
+
+void StartSampleByAsking(GraphStore& store, BuilderWorkspaces* workspaces,
                          std::span<const SampleRequest> requests, CallContext& context,
                          std::span<Minibatch> minibatches, StatusDone done) {
   const auto sample = std::make_shared<StartedSample>(store, workspaces, requests, context,
@@ -48,11 +57,11 @@ void StartSampleByLayers(GraphStore& store, BuilderWorkspaces* workspaces,
   sample->GoOn(context.Check());
 }
 
-Status SampleByLayers(GraphStore& store, BuilderWorkspaces* workspaces,
+Status SampleByAsking(GraphStore& store, BuilderWorkspaces* workspaces,
                       std::span<const SampleRequest> requests, CallContext& context,
                       std::span<Minibatch> minibatches) {
   return StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
-    StartSampleByLayers(store, workspaces, requests, inner, minibatches, std::move(done));
+    StartSampleByAsking(store, workspaces, requests, inner, minibatches, std::move(done));
   });
 }
 

@@ -67,27 +67,31 @@ class GraphStore {
     return Sample({&request, 1}, context, {minibatch, 1});
   }
 
-  // One layer without compaction: picks[g] is what was drawn for groups[g]. Composed stores are
-  // made of it. Groups may be of different minibatches and layers; all travel in one exchange. A
-  // call without destinations asks nobody, but looks at the context all the same. Requires valid
-  // groups: those of BuildMinibatches are. Memory of `picks` is used again.
+  // What samplers ask (topology_source.h). Composed stores are made of it. Questions may be of
+  // different minibatches and layers; all travel in one exchange. Those without destinations ask
+  // nobody, but the context is looked at all the same. Requires valid questions: those of
+  // BuildMinibatches are. Memory of `answers` is used again.
   //   DataLoss  an answer that does not fit its question; the server is named
   //   else      as Sample
-  [[nodiscard]] virtual Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
-                                           std::vector<NeighborPicks>* picks) = 0;
-  // SampleLayer, not waited for (started.h).
-  virtual void StartLayer(std::span<const LayerGroup> groups, CallContext& context,
-                          std::vector<NeighborPicks>* picks, StatusDone done) {
-    EndCall(std::move(done), SampleLayer(groups, context, picks));
+  [[nodiscard]] virtual Status Ask(const TopologyQuestions& questions, CallContext& context,
+                                   TopologyAnswers* answers) = 0;
+  // Ask, not waited for (started.h).
+  virtual void StartAsk(const TopologyQuestions& questions, CallContext& context,
+                        TopologyAnswers* answers, StatusDone done) {
+    EndCall(std::move(done), Ask(questions, context, answers));
   }
 };
 
-// Sample and StartSample of a store in terms of its StartLayer. `workspaces`: of the store's
+// Ask of draws alone.
+[[nodiscard]] Status AskForDraws(GraphStore& store, std::span<const LayerGroup> groups,
+                                 CallContext& context, std::vector<NeighborPicks>* picks);
+
+// Sample and StartSample of a store in terms of its StartAsk. `workspaces`: of the store's
 // schema; outlives the calls, as the store.
-[[nodiscard]] Status SampleByLayers(GraphStore& store, BuilderWorkspaces* workspaces,
+[[nodiscard]] Status SampleByAsking(GraphStore& store, BuilderWorkspaces* workspaces,
                                     std::span<const SampleRequest> requests, CallContext& context,
                                     std::span<Minibatch> minibatches);
-void StartSampleByLayers(GraphStore& store, BuilderWorkspaces* workspaces,
+void StartSampleByAsking(GraphStore& store, BuilderWorkspaces* workspaces,
                          std::span<const SampleRequest> requests, CallContext& context,
                          std::span<Minibatch> minibatches, StatusDone done);
 

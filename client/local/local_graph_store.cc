@@ -14,14 +14,19 @@ class LocalGraphStore final : public GraphStore {
         fused_(&graph_->info.schema, &graph_->parts->topology(), graph_->pool.get()),
         workspaces_(&graph_->info.schema,
                     // More callers than processors gain nothing, and each costs 4 bytes a node.
-                    graph_->minibatches > 0 ? graph_->minibatches : AvailableProcessors()) {}
+                    graph_->minibatches > 0 ? graph_->minibatches : AvailableProcessors()),
+        builders_(&graph_->info.schema) {}
 
   const GraphInfo& info() const override { return graph_->info; }
   const Topology* whole_topology() const override { return &graph_->parts->topology(); }
 
+  // Node-wise draws go by the fused sampler, all others by what they ask.
   Status Sample(std::span<const SampleRequest> requests, CallContext& context,
                 std::span<Minibatch> minibatches) override {
     HG_RETURN_IF_ERROR(context.Check());
+    if (!FusedSampler::Takes(requests)) {
+      return SampleByAsking(*this, &builders_, requests, context, minibatches);
+    }
     return CatchNoMemory(CountSeeds(requests), "seeds", [&]() -> Status {
       HG_ASSIGN_OR_RETURN(const auto workspace, workspaces_.Take(1, context.limits()));
       return fused_.Sample(requests, &*workspace.front(), minibatches,
@@ -29,19 +34,17 @@ class LocalGraphStore final : public GraphStore {
     });
   }
 
-  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
-                     std::vector<NeighborPicks>* picks) override {
+  Status Ask(const TopologyQuestions& questions, CallContext& context,
+             TopologyAnswers* answers) override {
     HG_RETURN_IF_ERROR(context.Check());
-    return CatchNoMemory(std::ssize(groups), "groups", [&] {
-      return LocalNeighborSource(&graph_->parts->topology(), graph_->pool.get())
-          .SampleLayer(groups, picks);
-    });
+    return AskMapped(*graph_, questions, answers);
   }
 
  private:
   std::shared_ptr<const MappedGraph> graph_;
   FusedSampler fused_;
   FusedWorkspacePool workspaces_;
+  BuilderWorkspaces builders_;
 };
 
 }  // namespace

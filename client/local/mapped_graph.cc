@@ -1,5 +1,8 @@
 #include "client/local/mapped_graph.h"
 
+#include "common/sampling/request.h"
+#include "common/sampling/samplers/local_source.h"
+
 namespace halograph {
 namespace {
 
@@ -33,6 +36,7 @@ StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(const std::filesystem::pat
     return InvalidArgument("threads {} is outside [0, {}]", threads, kMaxThreads);
   }
   auto mapped = std::make_shared<MappedGraph>();
+  mapped->columns = std::make_unique<IdlePool<ColumnWorkspace>>();
   HG_ASSIGN_OR_RETURN(mapped->parts,
                       PartitionSet::Open(graph, options.parts, options.verify, options.contents));
   mapped->info = {.identity = mapped->parts->identity(),
@@ -54,6 +58,15 @@ StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(const std::filesystem::pat
     mapped->pool = std::make_unique<ThreadPool>("hg-local", count, count * kQueuedPerThread);
   }
   return mapped;
+}
+
+Status AskMapped(const MappedGraph& graph, const TopologyQuestions& questions,
+                 TopologyAnswers* answers) {
+  return CatchNoMemory(static_cast<int64_t>(questions.size()), "groups", [&] {
+    LocalSource source(&graph.info.schema, &graph.parts->topology(), graph.pool.get(),
+                       graph.columns.get());
+    return source.Ask(questions, answers);
+  });
 }
 
 Stores MakeLocalStores(const std::shared_ptr<const MappedGraph>& graph) {

@@ -7,19 +7,23 @@
 #include <vector>
 
 #include "client/stores.h"
+#include "common/base/idle_pool.h"
 #include "common/base/thread_pool.h"
 #include "common/graph/partition.h"
 #include "common/graph/row_source.h"
+#include "common/sampling/kernel/column_workspace.h"
 #include "common/sampling/kernel/sampler_plan.h"
+#include "common/sampling/topology_source.h"
 
 namespace halograph {
 
 struct MappedGraph {
   GraphInfo info;  // task_rows: empty unless all parts are mapped, or own_task_rows
-  std::unique_ptr<PartitionSet> parts;     // all of them, or those that are mapped here
-  std::unique_ptr<TensorCatalog> tensors;  // of info's schema; rows of `parts`
-  std::unique_ptr<ThreadPool> pool;        // null: the caller works alone
-  int minibatches = 0;                     // sampled at once at most; 0: one a core
+  std::unique_ptr<PartitionSet> parts;                 // all of them, or those that are mapped here
+  std::unique_ptr<TensorCatalog> tensors;              // of info's schema; rows of `parts`
+  std::unique_ptr<ThreadPool> pool;                    // null: the caller works alone
+  std::unique_ptr<IdlePool<ColumnWorkspace>> columns;  // of calls that draw layer-wise
+  int minibatches = 0;                                 // sampled at once at most; 0: one a core
 };
 
 struct MapOptions {
@@ -38,6 +42,11 @@ struct MapOptions {
 // Errors as PartitionSet::Open; InvalidArgument: threads, of either kind, below 0 or above 1024.
 [[nodiscard]] StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(
     const std::filesystem::path& graph, const MapOptions& options);
+
+// Answers questions about destinations whose parts are mapped. ResourceExhausted: no memory; else
+// as LocalSource.
+[[nodiscard]] Status AskMapped(const MappedGraph& graph, const TopologyQuestions& questions,
+                               TopologyAnswers* answers);
 
 // The first requires the topology of all parts, the others everything else of them. The second
 // answers a pull of rows of several parts out of all of them, on the graph's threads. The third

@@ -3,43 +3,22 @@
 
 #include "client/own_part/own_part_store.h"
 #include "client/own_part/own_parts.h"
-#include "common/base/mutex.h"
+#include "common/base/idle_pool.h"
 #include "common/graph/owner_split.h"
+#include "common/sampling/kernel/add_column_sums.h"
+#include "common/sampling/merge_edges.h"
 #include "common/sampling/merge_picks.h"
 #include "common/sampling/request.h"
 
 namespace halograph {
 namespace {
 
-// One layer, split by who has its destinations' edges.
-struct SplitLayer {
-  std::vector<OwnerSplit> splits;  // per group
-  std::vector<LayerGroup> own_groups;
-  std::vector<LayerGroup> rest_groups;
-  std::vector<NeighborPicks> own_picks;
-  std::vector<NeighborPicks> rest_picks;
+// Questions, split by who has their destinations' edges.
+struct SplitQuestions {
+  std::vector<OwnerSplit> draws, sums, edges;  // per group
+  TopologyQuestions own, rest;
+  TopologyAnswers own_answers, rest_answers;
   CallContext rest_context;
-};
-
-// Layers that no call uses now, for the next ones to use their memory. As many as calls were under
-// way at once. Thread-safe.
-class IdleLayers {
- public:
-  [[nodiscard]] std::shared_ptr<SplitLayer> Take() {
-    const MutexLock lock(mutex_);
-    if (idle_.empty()) return std::make_shared<SplitLayer>();
-    std::shared_ptr<SplitLayer> layer = std::move(idle_.back());
-    idle_.pop_back();
-    return layer;
-  }
-  void Give(std::shared_ptr<SplitLayer> layer) {
-    const MutexLock lock(mutex_);
-    idle_.push_back(std::move(layer));
-  }
-
- private:
-  Mutex mutex_;
-  std::vector<std::shared_ptr<SplitLayer>> idle_ HG_GUARDED_BY(mutex_);
 };
 
 class OwnPartGraphStore final : public GraphStore {
@@ -54,91 +33,126 @@ class OwnPartGraphStore final : public GraphStore {
 
   Status Sample(std::span<const SampleRequest> requests, CallContext& context,
                 std::span<Minibatch> minibatches) override {
-    return SampleByLayers(*this, &workspaces_, requests, context, minibatches);
+    return SampleByAsking(*this, &workspaces_, requests, context, minibatches);
   }
 
   void StartSample(std::span<const SampleRequest> requests, CallContext& context,
                    std::span<Minibatch> minibatches, StatusDone done) override {
-    StartSampleByLayers(*this, &workspaces_, requests, context, minibatches, std::move(done));
+    StartSampleByAsking(*this, &workspaces_, requests, context, minibatches, std::move(done));
   }
 
-  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
-                     std::vector<NeighborPicks>* picks) override {
+  Status Ask(const TopologyQuestions& questions, CallContext& context,
+             TopologyAnswers* answers) override {
     return StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
-      StartLayer(groups, inner, picks, std::move(done));
+      StartAsk(questions, inner, answers, std::move(done));
     });
   }
 
-  // The calls of the rest are under way while own edges are drawn.
-  void StartLayer(std::span<const LayerGroup> groups, CallContext& context,
-                  std::vector<NeighborPicks>* picks, StatusDone done) override {
-    const std::shared_ptr<SplitLayer> layer = idle_.Take();
-    const auto caught = [groups](const std::function<Status()>& work) {
-      return CatchNoMemory(std::ssize(groups), "groups", work);
+  // The calls of the rest are under way while own edges are read.
+  void StartAsk(const TopologyQuestions& questions, CallContext& context, TopologyAnswers* answers,
+                StatusDone done) override {
+    const std::shared_ptr<SplitQuestions> split = idle_.Take();
+    const auto caught = [size = questions.size()](const std::function<Status()>& work) {
+      return CatchNoMemory(static_cast<int64_t>(size), "groups", work);
     };
-    const Status split = caught([&] {
+    const Status made = caught([&] {
       HG_RETURN_IF_ERROR(context.Check());
-      return Split(groups, layer.get());
+      return Split(questions, split.get());
     });
-    layer->rest_context = InnerContext(context);
-    const StatusDone give = [this, layer, done = std::move(done)](Status status) {
-      layer->rest_context.post = nullptr;  // it is its caller's
-      idle_.Give(layer);
+    split->rest_context = InnerContext(context);
+    const StatusDone give = [split, done = std::move(done)](Status status) {
+      split->rest_context.post = nullptr;  // it is its caller's
       done(std::move(status));
     };
-    if (!split.ok()) return give(split);
-    const auto halves = std::make_shared<TwoHalves>([=, &context](Status status) {
-      context.stats += layer->rest_context.stats;
-      give(!status.ok() ? std::move(status) : caught([&] {
-        picks->resize(groups.size());
-        for (size_t g = 0; g < groups.size(); ++g) Merge(g, layer.get(), &(*picks)[g]);
-        return OkStatus();
-      }));
+    if (!made.ok()) return give(made);
+    const auto halves = std::make_shared<TwoHalves>([=, this, &context, &questions](Status status) {
+      context.stats += split->rest_context.stats;
+      give(!status.ok() ? std::move(status)
+                        : caught([&] { return Merge(questions, split.get(), answers); }));
     });
-    rest_->StartLayer(layer->rest_groups, layer->rest_context, &layer->rest_picks,
-                      [halves](Status status) { halves->EndRest(std::move(status)); });
+    rest_->StartAsk(split->rest, split->rest_context, &split->rest_answers,
+                    [halves](Status status) { halves->EndRest(std::move(status)); });
     halves->DoOwn([&] {
       // Looked at again: to ask the rest takes a while.
       HG_RETURN_IF_ERROR(context.Check());
-      return caught([&] {
-        return LocalNeighborSource(&own_->parts->topology(), own_->pool.get())
-            .SampleLayer(layer->own_groups, &layer->own_picks);
-      });
+      return AskMapped(*own_, split->own, &split->own_answers);
     });
   }
 
  private:
-  Status Split(std::span<const LayerGroup> groups, SplitLayer* layer) const {
-    layer->splits.resize(groups.size());
-    layer->own_groups.assign(groups.begin(), groups.end());
-    layer->rest_groups.assign(groups.begin(), groups.end());
+  Status Split(const TopologyQuestions& questions, SplitQuestions* split) const {
+    HG_RETURN_IF_ERROR(
+        SplitGroups(questions.draws, &split->draws, &split->own.draws, &split->rest.draws));
+    HG_RETURN_IF_ERROR(
+        SplitGroups(questions.sums, &split->sums, &split->own.sums, &split->rest.sums));
+    return SplitGroups(questions.edges, &split->edges, &split->own.edges, &split->rest.edges);
+  }
+
+  template <typename Group>
+  Status SplitGroups(const std::vector<Group>& groups, std::vector<OwnerSplit>* splits,
+                     std::vector<Group>* own, std::vector<Group>* rest) const {
+    splits->resize(groups.size());
+    own->assign(groups.begin(), groups.end());
+    rest->assign(groups.begin(), groups.end());
     for (size_t g = 0; g < groups.size(); ++g) {
       const int type = own_->info.schema.DestinationType(groups[g].relation);
-      OwnerSplit& split = layer->splits[g];
+      OwnerSplit& split = (*splits)[g];
       const int without = split.Split(own_->info.book.NodeBoundaries(type), targets_, kOwnOrRest,
                                       groups[g].destinations);
       if (without >= 0) return Internal("partition {} is neither here nor elsewhere", without);
-      layer->own_groups[g].destinations = split.share(kOwn).ids;
-      layer->rest_groups[g].destinations = split.share(kRest).ids;
+      (*own)[g].destinations = split.share(kOwn).ids;
+      (*rest)[g].destinations = split.share(kRest).ids;
     }
     return OkStatus();
   }
 
-  static void Merge(size_t g, SplitLayer* layer, NeighborPicks* picks) {
-    const IdShare& own = layer->splits[g].share(kOwn);
-    const IdShare& rest = layer->splits[g].share(kRest);
-    if (rest.ids.empty()) return std::swap(*picks, layer->own_picks[g]);
-    if (own.ids.empty()) return std::swap(*picks, layer->rest_picks[g]);
-    const PicksShare shares[] = {ShareOf(own.positions, layer->own_picks[g]),
-                                 ShareOf(rest.positions, layer->rest_picks[g])};
+  Status Merge(const TopologyQuestions& questions, SplitQuestions* split,
+               TopologyAnswers* answers) const {
+    answers->draws.resize(questions.draws.size());
+    for (size_t g = 0; g < questions.draws.size(); ++g) {
+      MergeDraws(split->draws[g], &split->own_answers.draws[g], &split->rest_answers.draws[g],
+                 &answers->draws[g]);
+    }
+    answers->sums.resize(questions.sums.size());
+    for (size_t g = 0; g < questions.sums.size(); ++g) {
+      HG_RETURN_IF_ERROR(MergeSums(questions.sums[g].relation, split->own_answers.sums[g],
+                                   split->rest_answers.sums[g], &answers->sums[g]));
+    }
+    answers->edges.resize(questions.edges.size());
+    for (size_t g = 0; g < questions.edges.size(); ++g) {
+      const OwnerSplit& by = split->edges[g];
+      const EdgesShare shares[] = {
+          ShareOf(by.share(kOwn).positions, split->own_answers.edges[g]),
+          ShareOf(by.share(kRest).positions, split->rest_answers.edges[g])};
+      MergeEdges(questions.edges[g].destinations.size(), shares, &answers->edges[g]);
+    }
+    return OkStatus();
+  }
+
+  static void MergeDraws(const OwnerSplit& split, NeighborPicks* own_picks,
+                         NeighborPicks* rest_picks, NeighborPicks* picks) {
+    const IdShare& own = split.share(kOwn);
+    const IdShare& rest = split.share(kRest);
+    if (rest.ids.empty()) return std::swap(*picks, *own_picks);
+    if (own.ids.empty()) return std::swap(*picks, *rest_picks);
+    const PicksShare shares[] = {ShareOf(own.positions, *own_picks),
+                                 ShareOf(rest.positions, *rest_picks)};
     MergePicks(own.ids.size() + rest.ids.size(), shares, picks);
+  }
+
+  Status MergeSums(int relation, const ColumnSums& own, const ColumnSums& rest,
+                   ColumnSums* sums) const {
+    const Schema& schema = own_->info.schema;
+    const ColumnSumsView views[] = {{own.sources, own.sums}, {rest.sources, rest.sums}};
+    return AddColumnSums(schema.relations[static_cast<size_t>(relation)].triple(),
+                         schema.node_types[schema.SourceType(relation)].count, views, sums);
   }
 
   const std::shared_ptr<const MappedGraph> own_;
   const std::shared_ptr<GraphStore> rest_;
   const std::vector<int> targets_;  // per part
   BuilderWorkspaces workspaces_;
-  IdleLayers idle_;
+  IdlePool<SplitQuestions> idle_;
 };
 
 }  // namespace

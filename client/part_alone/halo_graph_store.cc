@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/part_alone/halo_columns.h"
 #include "client/part_alone/part_alone.h"
 #include "common/base/rng.h"
 #include "common/sampling/kernel/rows.h"
@@ -113,33 +114,42 @@ class HaloGraphStore final : public GraphStore {
 
   Status Sample(std::span<const SampleRequest> requests, CallContext& context,
                 std::span<Minibatch> minibatches) override {
-    return SampleByLayers(*this, &workspaces_, requests, context, minibatches);
+    return SampleByAsking(*this, &workspaces_, requests, context, minibatches);
   }
 
-  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
-                     std::vector<NeighborPicks>* picks) override {
+  Status Ask(const TopologyQuestions& questions, CallContext& context,
+             TopologyAnswers* answers) override {
     HG_RETURN_IF_ERROR(context.Check());
-    return CatchNoMemory(std::ssize(groups), "groups", [&]() -> Status {
-      const Schema& schema = part_->own->info.schema;
-      // Relations with one destination type ask for the same nodes, which count once.
-      std::set<std::tuple<uint64_t, int, int>> counted;
-      picks->resize(groups.size());
-      for (size_t g = 0; g < groups.size(); ++g) {
-        const LayerGroup& group = groups[g];
-        int64_t cut = 0;
-        HaloDraws draws(*part_->halo, schema, rows_, group);
-        HG_RETURN_IF_ERROR(draws.Draw(&(*picks)[g], &cut));
-        if (cut == 0 || group.rule.nothing()) continue;
-        const int type = schema.DestinationType(group.relation);
-        if (counted.emplace(group.batch_seed, group.layer, type).second) {
-          context.stats.cut_nodes += cut;
-        }
-      }
-      return OkStatus();
+    return CatchNoMemory(static_cast<int64_t>(questions.size()), "groups", [&]() -> Status {
+      HG_RETURN_IF_ERROR(Draw(questions.draws, context, &answers->draws));
+      const HaloColumns columns(*part_->halo, part_->own->info.schema, rows_,
+                                part_->own->columns.get());
+      HG_RETURN_IF_ERROR(columns.Sum(questions.sums, &answers->sums, &context.stats.cut_nodes));
+      return columns.Extract(questions.edges, &answers->edges);
     });
   }
 
  private:
+  Status Draw(std::span<const LayerGroup> groups, CallContext& context,
+              std::vector<NeighborPicks>* picks) const {
+    const Schema& schema = part_->own->info.schema;
+    // Relations with one destination type ask for the same nodes, which count once.
+    std::set<std::tuple<uint64_t, int, int>> counted;
+    picks->resize(groups.size());
+    for (size_t g = 0; g < groups.size(); ++g) {
+      const LayerGroup& group = groups[g];
+      int64_t cut = 0;
+      HaloDraws draws(*part_->halo, schema, rows_, group);
+      HG_RETURN_IF_ERROR(draws.Draw(&(*picks)[g], &cut));
+      if (cut == 0 || group.rule.nothing()) continue;
+      const int type = schema.DestinationType(group.relation);
+      if (counted.emplace(group.batch_seed, group.layer, type).second) {
+        context.stats.cut_nodes += cut;
+      }
+    }
+    return OkStatus();
+  }
+
   const std::shared_ptr<const PartAlone> part_;
   const Topology rows_;
   BuilderWorkspaces workspaces_;

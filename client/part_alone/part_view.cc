@@ -30,13 +30,13 @@ class GraphView final : public GraphStore {
                    std::span<Minibatch> minibatches, StatusDone done) override {
     whole_->StartSample(requests, context, minibatches, std::move(done));
   }
-  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
-                     std::vector<NeighborPicks>* picks) override {
-    return whole_->SampleLayer(groups, context, picks);
+  Status Ask(const TopologyQuestions& questions, CallContext& context,
+             TopologyAnswers* answers) override {
+    return whole_->Ask(questions, context, answers);
   }
-  void StartLayer(std::span<const LayerGroup> groups, CallContext& context,
-                  std::vector<NeighborPicks>* picks, StatusDone done) override {
-    whole_->StartLayer(groups, context, picks, std::move(done));
+  void StartAsk(const TopologyQuestions& questions, CallContext& context, TopologyAnswers* answers,
+                StatusDone done) override {
+    whole_->StartAsk(questions, context, answers, std::move(done));
   }
 
  private:

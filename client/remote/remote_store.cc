@@ -21,24 +21,27 @@ class RemoteGraphStore final : public GraphStore {
 
   Status Sample(std::span<const SampleRequest> requests, CallContext& context,
                 std::span<Minibatch> minibatches) override {
-    return SampleByLayers(*this, &workspaces_, requests, context, minibatches);
+    return SampleByAsking(*this, &workspaces_, requests, context, minibatches);
   }
 
-  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
-                     std::vector<NeighborPicks>* picks) override {
+  Status Ask(const TopologyQuestions& questions, CallContext& context,
+             TopologyAnswers* answers) override {
     return StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
-      StartLayer(groups, inner, picks, std::move(done));
+      StartAsk(questions, inner, answers, std::move(done));
     });
   }
 
   void StartSample(std::span<const SampleRequest> requests, CallContext& context,
                    std::span<Minibatch> minibatches, StatusDone done) override {
-    StartSampleByLayers(*this, &workspaces_, requests, context, minibatches, std::move(done));
+    StartSampleByAsking(*this, &workspaces_, requests, context, minibatches, std::move(done));
   }
 
-  void StartLayer(std::span<const LayerGroup> groups, CallContext& context,
-                  std::vector<NeighborPicks>* picks, StatusDone done) override {
-    StartLayerRemotely(cluster_.get(), groups, context, picks, std::move(done));
+  void StartAsk(const TopologyQuestions& questions, CallContext& context, TopologyAnswers* answers,
+                StatusDone done) override {
+    if (!questions.sums.empty() || !questions.edges.empty()) {
+      return EndCall(std::move(done), Unimplemented("layer-wise samplers over servers"));
+    }
+    StartLayerRemotely(cluster_.get(), questions.draws, context, &answers->draws, std::move(done));
   }
 
  private:

@@ -51,8 +51,11 @@ StatusOr<std::shared_ptr<const PickDrawer>> MakeDrawer(const DrawRule& rule,
       if (rule.weight < 0 || rule.nothing()) return std::make_shared<const UniformPicks>(rule);
       if (HasTables(topology)) return std::make_shared<const WeightedPicks>(rule, topology);
       return FailedPrecondition("what is drawn by weight has no tables here");
+    case DrawKind::kLadies:
+      break;
   }
-  return Internal("rules of kind {} are of another version", static_cast<int>(rule.kind));
+  return InvalidArgument("rules of kind {} are not drawn destination by destination",
+                         static_cast<int>(rule.kind));
 }
 
 }  // namespace halograph

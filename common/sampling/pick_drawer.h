@@ -62,6 +62,7 @@ class PickDrawer {
 
 // The only place that says what a rule draws. Requires a valid rule of the relation; `topology`
 // must outlive what is made.
+//   InvalidArgument     a rule that is not node-wise
 //   FailedPrecondition  a segment that is here lacks the tables that the rule draws by
 [[nodiscard]] StatusOr<std::shared_ptr<const PickDrawer>> MakeDrawer(
     const DrawRule& rule, const RelationTopology& topology);

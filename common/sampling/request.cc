@@ -28,7 +28,28 @@ Status SamplingSpec::DrawBy(const Schema& schema, std::string_view weight) {
   return OkStatus();
 }
 
+DrawKind SamplingSpec::kind() const {
+  for (const std::vector<RelationRule>& layer : layers) {
+    for (const RelationRule& wanted : layer) {
+      if (!wanted.rule.nothing()) return wanted.rule.kind;
+    }
+  }
+  return DrawKind::kNeighbor;
+}
+
 namespace {
+
+Status ValidateKinds(const SamplingSpec& spec) {
+  const DrawKind kind = spec.kind();
+  for (const std::vector<RelationRule>& layer : spec.layers) {
+    for (const auto& [relation, rule] : layer) {
+      if (rule.nothing() || rule.kind == kind) continue;
+      return InvalidArgument("draws of kind {} beside those of kind {}: a minibatch has one kind",
+                             static_cast<int>(rule.kind), static_cast<int>(kind));
+    }
+  }
+  return OkStatus();
+}
 
 Status ValidateLayer(const Schema& schema, size_t layer, const std::vector<RelationRule>& rules,
                      bool weights) {
@@ -117,6 +138,7 @@ Status ValidateRequest(const Schema& schema, const SampleRequest& request) {
   for (size_t l = 0; l < request.spec->layers.size(); ++l) {
     HG_RETURN_IF_ERROR(ValidateLayer(schema, l, request.spec->layers[l], request.weights));
   }
+  HG_RETURN_IF_ERROR(ValidateKinds(*request.spec));
   HG_RETURN_IF_ERROR(ValidateSeeds(schema, request.seeds));
   return ValidateExclusions(schema, request.exclude);
 }

@@ -31,7 +31,9 @@ struct RelationRule {
 }
 
 struct SamplingSpec {
-  std::vector<std::vector<RelationRule>> layers;  // from the seeds outward; relations ascending
+  // From the seeds outward; relations ascending. All draws are of one kind, but for those of
+  // nothing.
+  std::vector<std::vector<RelationRule>> layers;
 
   // The same fanouts for every relation of the schema, one a layer.
   [[nodiscard]] static SamplingSpec Uniform(const Schema& schema, std::span<const int32_t> fanouts,
@@ -40,6 +42,9 @@ struct SamplingSpec {
   // Draws by the edge feature `weight` what is drawn; empty: uniformly. Relations of fanout 0 need
   // not have it. NotFound as FindSamplingWeight.
   [[nodiscard]] Status DrawBy(const Schema& schema, std::string_view weight);
+
+  // Of what is drawn; kNeighbor where nothing is.
+  [[nodiscard]] DrawKind kind() const;
 };
 
 // Seeds of one node type.
@@ -67,10 +72,13 @@ struct SampleRequest {
   std::vector<EdgeExclusion> exclude = {};
   bool edge_ids = false;  // fills Block::edge_ids
   bool weights = false;   // fills Block::weights; what is drawn must be drawn by one
+  // Where Block::degrees are filled, those of sources too: of relations from a type to itself.
+  bool source_degrees = false;
 };
 
 // What is wrong is named, with its place and what is allowed.
-//   InvalidArgument  no layer; a relation or node type that is unknown or out of order; an
+//   InvalidArgument  no layer; draws of two kinds; a relation or node type that is unknown or out
+//   of order; an
 //                    exclusion whose lists differ in length; weights of uniform draws
 //   OutOfRange       a fanout, or a seed or an end of an excluded edge outside its node type
 //   NotFound         a relation that cannot be drawn by its rule's weight (FindSamplingWeight)

@@ -14,6 +14,17 @@ std::string DrawableBy(const Relation& relation) {
   return names.empty() ? "none" : names;
 }
 
+Status ValidateLayerWise(const DrawRule& rule) {
+  if (rule.replace || rule.weight >= 0) {
+    return InvalidArgument(
+        "layer-wise draws are without replacement and by the number of edges, not {}",
+        rule.replace ? "with replacement" : "by an edge feature");
+  }
+  if (rule.fanout >= kFullNeighborhood && rule.fanout <= kMaxLayerNodes) return OkStatus();
+  return OutOfRange("{} nodes a layer are outside [-1, {}]; -1 takes every source", rule.fanout,
+                    kMaxLayerNodes);
+}
+
 }  // namespace
 
 Status ValidateFanout(int32_t fanout) {
@@ -45,9 +56,8 @@ Status ValidateRule(const Schema& schema, int relation, const DrawRule& rule) {
         "older version",
         of.triple(), kind, kDrawKinds);
   }
-  if (const Status fanout = ValidateFanout(rule.fanout); !fanout.ok()) {
-    return Annotate(fanout, fmt::format("relation '{}'", of.triple()));
-  }
+  const Status fanout = rule.node_wise() ? ValidateFanout(rule.fanout) : ValidateLayerWise(rule);
+  if (!fanout.ok()) return Annotate(fanout, fmt::format("relation '{}'", of.triple()));
   if (rule.weight < 0) return OkStatus();
   if (rule.weight >= std::ssize(of.features)) {
     return NotFound("relation '{}' cannot be sampled by edge feature {}; it has {}", of.triple(),

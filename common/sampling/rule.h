@@ -7,25 +7,41 @@
 
 #include "common/base/status.h"
 #include "common/graph/schema.h"
+#include "common/sampling/layer_probability.h"
 
 namespace halograph {
 
 inline constexpr int32_t kFullNeighborhood = -1;
 inline constexpr int32_t kMaxFanout = 1 << 20;
+inline constexpr int32_t kMaxLayerNodes = 1 << 30;
 
 enum class DrawKind : uint8_t {
   kNeighbor = 0,  // in-edges of each destination, by itself
+  kLadies = 2,    // sources for all destinations together, by the edges into these
 };
-// Kinds are numbered from 0, here and in messages (SampleRule.kind).
-inline constexpr uint32_t kDrawKinds = 1;
+// Kinds are numbered from 0. Those of node-wise draws travel (SampleRule.kind).
+inline constexpr uint32_t kDrawKinds = 3;
+
+// What a coefficient of a drawn edge makes of sums over the edges drawn.
+enum class LayerEstimate : uint8_t {
+  kUnbiased,    // on average the full sum
+  kNormalized,  // the sum of coefficients is that of the full neighbourhood: less noise, but biased
+};
 
 struct DrawRule {
   DrawKind kind = DrawKind::kNeighbor;
-  int32_t fanout = 0;    // edges a destination; -1: all in-edges; 0: none
+  // Node-wise: edges a destination; -1: all in-edges. Layer-wise: nodes; -1: all that have an edge
+  // into a destination. 0: none.
+  int32_t fanout = 0;
   bool replace = false;  // with replacement
   int weight = -1;       // index of the relation's edge feature to draw by; -1: uniformly
+  // Of layer-wise draws.
+  LayerProbability probability = LayerProbability::kDegree;
+  LayerEstimate estimate = LayerEstimate::kUnbiased;
 
   [[nodiscard]] bool nothing() const { return fanout == 0; }
+  // Whether each destination's draws are by itself: what TopologyQuestions::draws can ask for.
+  [[nodiscard]] bool node_wise() const { return kind == DrawKind::kNeighbor; }
   bool operator==(const DrawRule&) const = default;
 };
 
@@ -39,8 +55,9 @@ struct DrawRule {
 
 // What is wrong with the rule of a relation of the schema is named, with the relation and what is
 // allowed.
-//   InvalidArgument  a kind that this build does not know
-//   OutOfRange       the fanout
+//   InvalidArgument  a kind that this build does not know; a layer-wise draw by weight or with
+//                    replacement
+//   OutOfRange       the fanout; of layer-wise draws the number of nodes
 //   NotFound         a weight that the relation cannot be drawn by (FindSamplingWeight)
 [[nodiscard]] Status ValidateRule(const Schema& schema, int relation, const DrawRule& rule);
 

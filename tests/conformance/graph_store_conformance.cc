@@ -233,7 +233,7 @@ void ACancelledTokenEndsItsCallsAndNoOthers(const StoreKind& kind) {
             absl::StatusCode::kCancelled);
   CallContext context{.cancel = &token};
   std::vector<NeighborPicks> picks;
-  EXPECT_EQ(store.SampleLayer({}, context, &picks).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(AskForDraws(store, {}, context, &picks).code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(SampleOne(store, request).ok());
 }
 
@@ -312,6 +312,47 @@ void OneCallOfSeveralRequestsGivesWhatOneEachGives(const StoreKind& kind) {
   }
 }
 
+// Layer-wise: by every W, of all candidates and of a few, with everything beside.
+void SameLayerWiseMinibatches(const StoreKind& kind) {
+  Subject subject(TypedConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const std::vector<int64_t> papers = Seeds(40, 12, 3);
+  for (const LayerProbability probability :
+       {LayerProbability::kDegree, LayerProbability::kSqrt, LayerProbability::kCount,
+        LayerProbability::kCount2}) {
+    for (const int32_t nodes : {-1, 7}) {
+      SamplingSpec sampling =
+          SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{nodes, nodes}, false);
+      for (auto& layer : sampling.layers) {
+        for (auto& [relation, rule] : layer) {
+          rule.kind = DrawKind::kLadies;
+          rule.probability = probability;
+          if (relation == 1) rule.fanout = 0;
+        }
+      }
+      ExpectReference(subject, {.seeds = {{.type = 0, .ids = papers}},
+                                .batch_seed = 12,
+                                .spec = &sampling,
+                                .edge_ids = nodes < 0,
+                                .source_degrees = true});
+    }
+  }
+}
+
+// Of hubs, whose sums and edges do not fit one message.
+void SameLayerWiseMinibatchOfHubs(const StoreKind& kind) {
+  Subject subject(HubConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  SamplingSpec sampling =
+      SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{-1, 50}, false);
+  for (auto& layer : sampling.layers) layer[0].rule.kind = DrawKind::kLadies;
+  const std::vector<int64_t> seeds = {1500, 2, 1001, 503};
+  ExpectReference(subject, {.seeds = {{.type = 0, .ids = seeds}},
+                            .batch_seed = 6,
+                            .spec = &sampling,
+                            .source_degrees = true});
+}
+
 void OneLayerIsThatOfTheEmbeddedStore(const StoreKind& kind) {
   Subject subject(TypedConformanceGraph(), kind);
   ASSERT_TRUE(subject.ok());
@@ -332,8 +373,8 @@ void OneLayerIsThatOfTheEmbeddedStore(const StoreKind& kind) {
   CallContext context;
   std::vector<NeighborPicks> expected;
   std::vector<NeighborPicks> found;
-  ASSERT_TRUE(subject.reference.graph->SampleLayer(groups, context, &expected).ok());
-  const Status status = subject.graph.stores.graph->SampleLayer(groups, context, &found);
+  ASSERT_TRUE(AskForDraws(*subject.reference.graph, groups, context, &expected).ok());
+  const Status status = AskForDraws(*subject.graph.stores.graph, groups, context, &found);
   ASSERT_TRUE(status.ok()) << ToString(status);
   ASSERT_EQ(found.size(), expected.size());
   for (size_t g = 0; g < found.size(); ++g) {
@@ -374,7 +415,7 @@ void SamplesStartedByOneThreadGiveTheSameMinibatches(const StoreKind& kind) {
   }
 }
 
-void AStartedLayerAndABadStartedSampleEndOnce(const StoreKind& kind) {
+void AStartedAskAndABadStartedSampleEndOnce(const StoreKind& kind) {
   Subject subject(ConformanceGraph(), kind);
   ASSERT_TRUE(subject.ok());
   GraphStore& store = *subject.graph.stores.graph;
@@ -382,13 +423,15 @@ void AStartedLayerAndABadStartedSampleEndOnce(const StoreKind& kind) {
   const LayerGroup group{.rule = {.fanout = 3}, .destinations = ids};
   PostedWork work;
   StartedCall<Status> layer(&work);
-  std::vector<NeighborPicks> found, expected;
-  store.StartLayer({&group, 1}, layer.context, &found, layer.Done());
+  const TopologyQuestions questions{.draws = {group}, .sums = {}, .edges = {}};
+  TopologyAnswers answers;
+  std::vector<NeighborPicks> expected;
+  store.StartAsk(questions, layer.context, &answers, layer.Done());
   ASSERT_TRUE(layer.Await().ok()) << ToString(layer.Await());
   CallContext blocking;
-  ASSERT_TRUE(store.SampleLayer({&group, 1}, blocking, &expected).ok());
-  EXPECT_EQ(found[0].offsets, expected[0].offsets);
-  EXPECT_EQ(found[0].sources, expected[0].sources);
+  ASSERT_TRUE(AskForDraws(store, {&group, 1}, blocking, &expected).ok());
+  EXPECT_EQ(answers.draws[0].offsets, expected[0].offsets);
+  EXPECT_EQ(answers.draws[0].sources, expected[0].sources);
 
   const std::vector<int64_t> outside = {3000};
   const SamplingSpec sampling =
@@ -415,6 +458,8 @@ void RegisterGraphStoreConformance(const StoreKind& kind) {
     });
   };
   add("InfoIsThatOfTheFolder", InfoIsThatOfTheFolder);
+  add("SameLayerWiseMinibatches", SameLayerWiseMinibatches);
+  add("SameLayerWiseMinibatchOfHubs", SameLayerWiseMinibatchOfHubs);
   add_fanouts("SameMinibatchWithoutReplacement", {10, 5}, false);
   add_fanouts("SameMinibatchWithReplacement", {10, 5}, true);
   add_fanouts("SameMinibatchOfFullNeighbourhoods", {-1, -1}, false);
@@ -455,7 +500,7 @@ void RegisterGraphStoreConformance(const StoreKind& kind) {
   add("OneLayerIsThatOfTheEmbeddedStore", OneLayerIsThatOfTheEmbeddedStore);
   add("SamplesStartedByOneThreadGiveTheSameMinibatches",
       SamplesStartedByOneThreadGiveTheSameMinibatches);
-  add("AStartedLayerAndABadStartedSampleEndOnce", AStartedLayerAndABadStartedSampleEndOnce);
+  add("AStartedAskAndABadStartedSampleEndOnce", AStartedAskAndABadStartedSampleEndOnce);
 }
 
 }  // namespace halograph

@@ -34,15 +34,24 @@ class WholeRestGraphStore final : public GraphStore {
                 std::span<Minibatch> minibatches) override {
     return store_->Sample(requests, context, minibatches);
   }
-  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
-                     std::vector<NeighborPicks>* picks) override {
+  Status Ask(const TopologyQuestions& questions, CallContext& context,
+             TopologyAnswers* answers) override {
     HG_RETURN_IF_ERROR(context.Check());
-    HG_RETURN_IF_ERROR(store_->SampleLayer(groups, context, picks));
+    HG_RETURN_IF_ERROR(store_->Ask(questions, context, answers));
     bool asks = false;
     const std::lock_guard lock(record_->mutex);
-    for (const LayerGroup& group : groups) {
-      asks = asks || (!group.rule.nothing() && !group.destinations.empty());
-      HG_RETURN_IF_ERROR(record_->Note(group.destinations));
+    const auto note = [&](std::span<const int64_t> destinations, bool nothing) {
+      asks = asks || (!nothing && !destinations.empty());
+      return record_->Note(destinations);
+    };
+    for (const LayerGroup& group : questions.draws) {
+      HG_RETURN_IF_ERROR(note(group.destinations, group.rule.nothing()));
+    }
+    for (const ColumnGroup& group : questions.sums) {
+      HG_RETURN_IF_ERROR(note(group.destinations, false));
+    }
+    for (const EdgeGroup& group : questions.edges) {
+      HG_RETURN_IF_ERROR(note(group.destinations, false));
     }
     record_->calls += asks ? 1 : 0;
     context.stats.rounds += asks ? kRoundsOfAnExchange : 0;

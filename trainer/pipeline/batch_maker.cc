@@ -145,8 +145,8 @@ struct BatchMaker::SampleCall {
   CallContext context;
   SampleRequest request = {};
   Stopwatch watch = {};
-  std::vector<LayerGroup> groups = {};  // of the last layer, if it is compacted apart
-  std::vector<NeighborPicks> picks = {};
+  TopologyQuestions last = {};  // of the last layer, if it is compacted apart
+  TopologyAnswers answers = {};
 };
 
 void BatchMaker::StartSample(StepSeeds seeds, uint64_t batch_seed, const CallContext& like,
@@ -175,28 +175,27 @@ void BatchMaker::StartLastApart(const std::shared_ptr<SampleCall>& call, Step* s
                                 StatusDone done) const {
   call->request.spec = &before_last_;
   const auto take = [this, call, step]() -> Status {
-    HG_ASSIGN_OR_RETURN(step->raw, TakeLast(graph_->info().schema, call->request, call->groups,
-                                            std::move(call->picks), workspaces_.get(),
+    HG_ASSIGN_OR_RETURN(step->raw, TakeLast(graph_->info().schema, call->request, call->last.draws,
+                                            std::move(call->answers.draws), workspaces_.get(),
                                             call->context.limits(), &step->minibatch));
     return OkStatus();
   };
-  StartSampleByLayers(
+  StartSampleByAsking(
       *graph_, workspaces_.get(), {&call->request, 1}, call->context, {&step->minibatch, 1},
       [this, call, step, take, done = std::move(done)](Status status) mutable {
         if (status.ok()) {
           status = RunCaught([&] {
             call->request.spec = &recipe_.sampling;
-            call->groups = AskLast(graph_->info().schema, call->request, step->minibatch);
-            call->picks.resize(call->groups.size());
+            call->last.draws = AskLast(graph_->info().schema, call->request, step->minibatch);
             return OkStatus();
           });
         }
         if (!status.ok()) return EndCall(std::move(done), std::move(status));
-        graph_->StartLayer(call->groups, call->context, &call->picks,
-                           [take, done = std::move(done)](Status answered) mutable {
-                             if (answered.ok()) answered = RunCaught(take);
-                             EndCall(std::move(done), std::move(answered));
-                           });
+        graph_->StartAsk(call->last, call->context, &call->answers,
+                         [take, done = std::move(done)](Status answered) mutable {
+                           if (answered.ok()) answered = RunCaught(take);
+                           EndCall(std::move(done), std::move(answered));
+                         });
       });
 }
 

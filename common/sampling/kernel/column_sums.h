@@ -13,15 +13,9 @@
 #include "common/graph/partition_book.h"
 #include "common/sampling/kernel/column_workspace.h"
 #include "common/sampling/layer_probability.h"
+#include "common/sampling/topology_source.h"
 
 namespace halograph {
-
-// By candidate: a source with an edge into a destination. As long as one another.
-struct ColumnSums {
-  std::vector<int64_t> sources;  // global ids, ascending
-  std::vector<uint64_t> sums;    // above 0
-  bool operator==(const ColumnSums&) const = default;
-};
 
 // The sums over the in-edges of `destinations`: unique global ids, in any order. Parallel edges
 // count one by one. `sums` is overwritten and its memory reused; after an error it holds nothing of

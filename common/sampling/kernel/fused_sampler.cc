@@ -139,6 +139,12 @@ class FusedRun {
 
 }  // namespace
 
+bool FusedSampler::Takes(std::span<const SampleRequest> requests) {
+  return std::all_of(requests.begin(), requests.end(), [](const SampleRequest& request) {
+    return request.spec == nullptr || DrawRule{.kind = request.spec->kind()}.node_wise();
+  });
+}
+
 Status FusedSampler::Sample(std::span<const SampleRequest> requests, FusedWorkspace* workspace,
                             std::span<Minibatch> minibatches, const LayerCheck& check) const {
   assert(requests.size() == minibatches.size());

@@ -1,6 +1,7 @@
-// The fused sampler: from seeds to a minibatch over a topology that is all here, one pass a layer
-// and relation, with ids compacted on the fly. What it gives is BuildMinibatches', bit for bit
-// (SAMPLING.md); it is several times faster because the reads of many edges are under way together.
+// The fused sampler: from seeds to a minibatch of node-wise draws over a topology that is all here,
+// one pass a layer and relation, with ids compacted on the fly. What it gives is BuildMinibatches',
+// bit for bit (SAMPLING.md); it is several times faster because the reads of many edges are under
+// way together.
 #pragma once
 
 #include <functional>
@@ -23,6 +24,9 @@ class FusedSampler {
   // may be null, share the work on a minibatch with the caller; the result does not depend on it.
   FusedSampler(const Schema* schema, const Topology* topology, ThreadPool* pool = nullptr)
       : schema_(schema), topology_(topology), pool_(pool) {}
+
+  // Whether all of these draw node-wise, as Sample requires.
+  [[nodiscard]] static bool Takes(std::span<const SampleRequest> requests);
 
   // Called before each layer, on the caller's thread; an error ends the call with it.
   using LayerCheck = std::function<Status()>;

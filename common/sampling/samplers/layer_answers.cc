@@ -38,6 +38,27 @@ Status CheckAnswers(const Schema& schema, std::span<const LayerGroup> groups,
   return OkStatus();
 }
 
+Status CheckEdges(const Schema& schema, int relation, size_t destinations, size_t columns,
+                  const ExtractWanted& wanted, const ExtractedEdges& answer) {
+  const std::vector<int64_t>& offsets = answer.offsets;
+  bool fits = offsets.size() == destinations + 1 && answer.degrees.size() == destinations &&
+              offsets.front() == 0 && offsets.back() == std::ssize(answer.columns) &&
+              answer.edge_ids.size() == (wanted.edge_ids ? answer.columns.size() : 0) &&
+              answer.column_degrees.size() == (wanted.column_degrees ? columns : 0);
+  for (size_t i = 0; fits && i < destinations; ++i) {
+    fits = offsets[i] <= offsets[i + 1] && offsets[i + 1] - offsets[i] <= answer.degrees[i];
+  }
+  fits = fits && std::all_of(answer.columns.begin(), answer.columns.end(), [&](int32_t column) {
+           return column >= 0 && static_cast<size_t>(column) < columns;
+         });
+  if (fits) return OkStatus();
+  return Internal(
+      "the source answered {} offsets, {} edges, {} edge ids, {} and {} in-degrees for {} "
+      "destinations and {} columns of '{}', or columns that there are not",
+      offsets.size(), answer.columns.size(), answer.edge_ids.size(), answer.degrees.size(),
+      answer.column_degrees.size(), destinations, columns, schema.relations[relation].triple());
+}
+
 Status LeaveOut(const Schema& schema, std::span<const ExcludedEdges> excluded, int relation,
                 const FusedNodes& list, int64_t count, NeighborPicks* picks) {
   std::vector<ExcludedRow> rows;

@@ -1,4 +1,4 @@
-// What a layer asks of a NeighborSource, and what is to be looked at in its answers before they are
+// What a layer asks of a source, and what is to be looked at in its answers before they are
 // compacted: what all who make minibatches from answers share.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "common/sampling/kernel/excluded_edges.h"
 #include "common/sampling/kernel/nodes.h"
 #include "common/sampling/request.h"
-#include "common/sampling/samplers/minibatch_builder.h"
+#include "common/sampling/topology_source.h"
 
 namespace halograph {
 
@@ -22,6 +22,12 @@ namespace halograph {
 // Internal: an answer that does not fit its question in length.
 [[nodiscard]] Status CheckAnswers(const Schema& schema, std::span<const LayerGroup> groups,
                                   std::span<const NeighborPicks> answers);
+
+// Internal: an answer about edges of `relation` that cannot be: of another length than asked, edges
+// that do not follow one another, columns that there are not.
+[[nodiscard]] Status CheckEdges(const Schema& schema, int relation, size_t destinations,
+                                size_t columns, const ExtractWanted& wanted,
+                                const ExtractedEdges& answer);
 
 // Removes the excluded edges of `relation` from a checked answer, whose destinations are the first
 // `count` of `list`. Internal: offsets that do not ascend, where they are followed here.

@@ -1,6 +1,6 @@
-// From seeds to minibatches, layer by layer. Where the drawn edges come from is behind
-// NeighborSource: the owners' servers, or some of them mapped. (For a topology that is all here,
-// fused_sampler.h draws and compacts at once.)
+// From seeds to minibatches, by any sampler of the registry. Where the edges come from is behind
+// what is asked (topology_source.h): the owners' servers, or some of them mapped. (For node-wise
+// draws of a topology that is all here, fused_sampler.h draws and compacts at once.)
 #pragma once
 
 #include <cstdint>
@@ -9,52 +9,13 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/base/thread_pool.h"
 #include "common/graph/schema.h"
-#include "common/graph/topology.h"
 #include "common/sampling/kernel/workspace.h"
-#include "common/sampling/layer_draws.h"
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
+#include "common/sampling/topology_source.h"
 
 namespace halograph {
-
-// What one layer of one minibatch asks of one relation. Everything that its draws depend on is
-// here, so groups of different minibatches and layers can be answered in one call.
-struct LayerGroup {
-  int relation = 0;
-  DrawRule rule;            // of the relation
-  uint64_t batch_seed = 0;  // of the minibatch
-  int layer = 0;
-  bool edge_ids = false;                  // fills NeighborPicks::edge_ids
-  bool weights = false;                   // fills NeighborPicks::weights; needs one in the rule
-  std::span<const int64_t> destinations;  // unique global ids
-};
-
-// Answers what was drawn. Edges that a minibatch leaves out are no matter of a source: who makes
-// the minibatch removes them.
-class NeighborSource {
- public:
-  virtual ~NeighborSource() = default;
-  // Fills picks[g] for groups[g]. All groups that are wanted at one time come in one call, so that
-  // a remote source can ask every owner once.
-  [[nodiscard]] virtual Status SampleLayer(std::span<const LayerGroup> groups,
-                                           std::vector<NeighborPicks>* picks) = 0;
-};
-
-// Draws with the kernel from `topology`, which must hold every destination asked for. DataLoss as
-// FusedSampler. Neither pointer is owned; `pool` may be null.
-class LocalNeighborSource final : public NeighborSource {
- public:
-  LocalNeighborSource(const Topology* topology, ThreadPool* pool)
-      : topology_(topology), pool_(pool) {}
-  [[nodiscard]] Status SampleLayer(std::span<const LayerGroup> groups,
-                                   std::vector<NeighborPicks>* picks) override;
-
- private:
-  const Topology* topology_;
-  ThreadPool* pool_;
-};
 
 // What builders work in. They wait for answers most of the time, so there may be many at once, each
 // with tables of less memory than the fused sampler's.
@@ -72,7 +33,7 @@ class BuilderWorkspaces : public FusedWorkspacePool {
 inline constexpr int kMinibatchesTogether = 32;
 
 // Validates the requests, then samples and compacts their layers: minibatches[i] of requests[i], as
-// many of each. Layer l of all minibatches that are made together is one call of SampleLayer. They
+// many of each. What all minibatches that are made together ask next is one exchange. They
 // are overwritten, and their memory reused; after an error they hold nothing of use. `workspaces`:
 // made for the same schema; `limits` bounds the wait for them. Thread-safe.
 //   InvalidArgument, OutOfRange, NotFound  as ValidateRequests
@@ -81,16 +42,16 @@ inline constexpr int kMinibatchesTogether = 32;
 //   Cancelled, DeadlineExceeded  `limits`, while too many minibatches of others are in the making
 //   else                         what the source returned
 [[nodiscard]] Status BuildMinibatches(const Schema& schema, std::span<const SampleRequest> requests,
-                                      NeighborSource& source, BuilderWorkspaces* workspaces,
+                                      TopologySource& source, BuilderWorkspaces* workspaces,
                                       std::span<Minibatch> minibatches,
                                       const WorkLimits& limits = {});
 
-// BuildMinibatches for a source that is not waited for: who makes this asks for each layer and
-// gives it the answers. It borrows what BuildMinibatches does until it is destroyed, and is for one
+// BuildMinibatches for a source that is not waited for: who makes this asks what it asks and gives
+// it the answers. It borrows what BuildMinibatches does until it is destroyed, and is for one
 // thread at a time. Errors are those, and nothing goes on after one.
 //
 //   MinibatchesInMaking making(schema, requests, workspaces, minibatches, limits);
-//   while (*making.Next()) source.SampleLayer(making.groups(), making.picks());
+//   while (*making.Next()) source.Ask(making.questions(), making.answers());
 class MinibatchesInMaking {
  public:
   MinibatchesInMaking(const Schema& schema, std::span<const SampleRequest> requests,
@@ -100,11 +61,11 @@ class MinibatchesInMaking {
   MinibatchesInMaking(const MinibatchesInMaking&) = delete;
   MinibatchesInMaking& operator=(const MinibatchesInMaking&) = delete;
 
-  // Takes the answers to groups(), but for the first time. False: all minibatches are made.
+  // Takes the answers to questions(), but for the first time. False: all minibatches are made.
   [[nodiscard]] StatusOr<bool> Next();
-  // What is asked for now, and where the answers go; until the next Next.
-  [[nodiscard]] std::span<const LayerGroup> groups() const;
-  [[nodiscard]] std::vector<NeighborPicks>* picks();
+  // What is asked now, and where the answers go; until the next Next.
+  [[nodiscard]] const TopologyQuestions& questions() const;
+  [[nodiscard]] TopologyAnswers* answers();
 
  private:
   class Together;

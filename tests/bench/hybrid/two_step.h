@@ -11,7 +11,7 @@ namespace halograph {
 
 // BuildMinibatches with its contract and its output, by way of COO and a concurrent hash map.
 [[nodiscard]] Status TwoStepMinibatches(
-    const Schema& schema, std::span<const SampleRequest> requests, NeighborSource& source,
+    const Schema& schema, std::span<const SampleRequest> requests, TopologySource& source,
     BuilderWorkspaces* workspaces, std::span<Minibatch> minibatches,
     const WorkLimits& limits) __asm__("__wrap_" HALOGRAPH_BUILD_MINIBATCHES);
 

@@ -12,7 +12,7 @@ namespace halograph {
 
 // The project's own.
 Status OwnMinibatches(const Schema& schema, std::span<const SampleRequest> requests,
-                      NeighborSource& source, BuilderWorkspaces* workspaces,
+                      TopologySource& source, BuilderWorkspaces* workspaces,
                       std::span<Minibatch> minibatches,
                       const WorkLimits& limits) __asm__("__real_" HALOGRAPH_BUILD_MINIBATCHES);
 
@@ -44,7 +44,7 @@ Coo ToCoo(NeighborPicks picks, std::span<const int64_t> destinations) {
   return coo;
 }
 
-Status AddLayer(int layer, const SampleRequest& request, NeighborSource& source,
+Status AddLayer(int layer, const SampleRequest& request, TopologySource& source,
                 std::vector<int64_t>* nodes, Minibatch* result) {
   const RelationRule& draw = request.spec->layers[static_cast<size_t>(layer)].front();
   const LayerGroup group{.relation = draw.relation,
@@ -53,7 +53,7 @@ Status AddLayer(int layer, const SampleRequest& request, NeighborSource& source,
                          .layer = layer,
                          .destinations = *nodes};
   std::vector<NeighborPicks> picks(1);
-  HG_RETURN_IF_ERROR(source.SampleLayer({&group, 1}, &picks));
+  HG_RETURN_IF_ERROR(source.Draw({&group, 1}, &picks));
   const Coo coo = ToCoo(std::move(picks.front()), *nodes);
   Coo compact;
   std::vector<int64_t> unique = CompactCoo(*nodes, coo, nullptr, &compact);
@@ -76,7 +76,7 @@ Status AddLayer(int layer, const SampleRequest& request, NeighborSource& source,
 }  // namespace
 
 Status TwoStepMinibatches(const Schema& schema, std::span<const SampleRequest> requests,
-                          NeighborSource& source, BuilderWorkspaces* workspaces,
+                          TopologySource& source, BuilderWorkspaces* workspaces,
                           std::span<Minibatch> results, const WorkLimits& limits) {
   HG_RETURN_IF_ERROR(ValidateRequests(schema, requests));
   if (requests.empty()) return OkStatus();

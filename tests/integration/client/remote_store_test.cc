@@ -71,9 +71,9 @@ TEST_F(RemoteGraphStoreTest, ANodeWhoseEdgesDoNotFitAMessageIsAnsweredInPieces) 
     CallContext context;
     std::vector<NeighborPicks> found;
     std::vector<NeighborPicks> expected;
-    const Status status = cut->graph->SampleLayer({&group, 1}, context, &found);
+    const Status status = AskForDraws(*cut->graph, {&group, 1}, context, &found);
     ASSERT_TRUE(status.ok()) << ToString(status);
-    ASSERT_TRUE(whole.graph->SampleLayer({&group, 1}, context, &expected).ok());
+    ASSERT_TRUE(AskForDraws(*whole.graph, {&group, 1}, context, &expected).ok());
     EXPECT_EQ(found[0].offsets, expected[0].offsets);
     EXPECT_EQ(found[0].sources, expected[0].sources);
     EXPECT_EQ(found[0].edge_ids, expected[0].edge_ids);
@@ -291,12 +291,12 @@ TEST_F(RemoteGraphStoreTest, AnOlderServerIsAskedInItsOwnWords) {
   const LayerGroup with_ids{
       .relation = 0, .rule = {.fanout = 2}, .edge_ids = true, .destinations = seeds};
   std::vector<NeighborPicks> picks;
-  ExpectError(older.graph->SampleLayer({&with_ids, 1}, context, &picks),
+  ExpectError(AskForDraws(*older.graph, {&with_ids, 1}, context, &picks),
               absl::StatusCode::kFailedPrecondition, {fake.address(), "older version"});
   // As it would draw neighbours, whatever the rule.
   const LayerGroup otherwise{
       .relation = 0, .rule = {.kind = DrawKind{1}, .fanout = 2}, .destinations = seeds};
-  ExpectError(older.graph->SampleLayer({&otherwise, 1}, context, &picks),
+  ExpectError(AskForDraws(*older.graph, {&otherwise, 1}, context, &picks),
               absl::StatusCode::kFailedPrecondition, {fake.address(), "other than of neighbours"});
 }
 

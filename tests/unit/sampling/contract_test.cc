@@ -4,6 +4,7 @@
 #include "common/base/rng.h"
 #include "common/graph/partition.h"
 #include "common/sampling/kernel/one_layer.h"
+#include "common/sampling/samplers/local_source.h"
 #include "common/sampling/samplers/minibatch_builder.h"
 #include "tests/support/golden.h"
 #include "tests/support/test_folder.h"
@@ -118,7 +119,7 @@ TEST_F(SamplingContractTest, MinibatchesFromAWrittenGraphAreGolden) {
   ASSERT_TRUE(path.ok()) << path.status();
   const auto set = PartitionSet::Open(*path, {}, VerifyLevel::kContents);
   ASSERT_TRUE(set.ok()) << set.status();
-  LocalNeighborSource source(&(*set)->topology(), nullptr);
+  LocalSource source(&(*set)->schema(), &(*set)->topology(), nullptr);
   ASSERT_GE(golden_.minibatches.size(), 12U);
   for (const GoldenMinibatch& golden : golden_.minibatches) {
     const auto minibatch = BuildAlone((*set)->schema(), golden.request(), source);

@@ -8,6 +8,7 @@
 #include "common/base/rng.h"
 #include "common/graph/partition.h"
 #include "common/sampling/kernel/layer.h"
+#include "common/sampling/samplers/local_source.h"
 #include "common/sampling/samplers/minibatch_builder.h"
 #include "hwy/highway.h"
 #include "tests/support/golden.h"
@@ -47,7 +48,7 @@ void ExpectLikeTheOthers(const TestGraphSpec& spec, uint64_t seed, int64_t max_t
   const MemoryGraph graph(spec, seed % 2 == 0 ? IdWidth::k32 : IdWidth::k64);
   const FusedSampler sampler(&graph.schema, &graph.topology);
   FusedWorkspace workspace(graph.schema, max_table_nodes);
-  LocalNeighborSource source(&graph.topology, nullptr);
+  LocalSource source(&graph.schema, &graph.topology, nullptr);
   Minibatch fused;
   for (int i = 0; i < 5; ++i) {
     const RandomRequest random(graph, &rng);
@@ -100,7 +101,7 @@ TEST_P(FusedSamplerTest, AgreesWithTheBuilderOnLargerGraphs) {
         RandomGraph({.seed = 3, .parts = parts, .nodes = 6000, .mean_degree = 12}), IdWidth::k32);
     const FusedSampler sampler(&graph.schema, &graph.topology);
     FusedWorkspace workspace(graph.schema, max_table_nodes());
-    LocalNeighborSource source(&graph.topology, nullptr);
+    LocalSource source(&graph.schema, &graph.topology, nullptr);
     Minibatch fused;
     for (const int32_t fanout : kFanouts) {
       CounterRng rng(static_cast<uint64_t>(fanout + 2));
@@ -235,7 +236,7 @@ TEST(FusedWorkspacePoolTest, ManyCallersShareFewWorkspacesAndGetTheSame) {
   const std::vector<int64_t> seeds = RandomSeeds(500, 3000, &rng);
   const SampleRequest request{
       .seeds = {{.type = type, .ids = seeds}}, .batch_seed = 11, .spec = &spec};
-  LocalNeighborSource source(&graph.topology, nullptr);
+  LocalSource source(&graph.schema, &graph.topology, nullptr);
   const auto expected = BuildAlone(graph.schema, request, source);
   ASSERT_TRUE(expected.ok());
   FusedWorkspacePool pool(&graph.schema, 2);

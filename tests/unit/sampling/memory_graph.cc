@@ -61,7 +61,7 @@ MemoryGraph::MemoryGraph(const TestGraphSpec& spec, IdWidth width) : schema(Test
 }
 
 StatusOr<Minibatch> BuildAlone(const Schema& schema, const SampleRequest& request,
-                               NeighborSource& source) {
+                               TopologySource& source) {
   BuilderWorkspaces workspaces(&schema);
   Minibatch minibatch;
   HG_RETURN_IF_ERROR(BuildMinibatches(schema, {&request, 1}, source, &workspaces, {&minibatch, 1}));

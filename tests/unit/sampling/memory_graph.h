@@ -46,6 +46,6 @@ struct MemoryGraph {
 
 // One minibatch by BuildMinibatches, in a workspace of its own.
 [[nodiscard]] StatusOr<Minibatch> BuildAlone(const Schema& schema, const SampleRequest& request,
-                                             NeighborSource& source);
+                                             TopologySource& source);
 
 }  // namespace halograph

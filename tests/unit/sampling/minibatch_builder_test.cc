@@ -8,6 +8,7 @@
 
 #include "common/base/rng.h"
 #include "common/sampling/samplers/last_layer.h"
+#include "common/sampling/samplers/local_source.h"
 #include "tests/support/random_graph.h"
 #include "tests/unit/sampling/memory_graph.h"
 #include "tests/unit/sampling/random_request.h"
@@ -40,7 +41,7 @@ void ExpectTrueEdges(const MemoryGraph& graph, const Minibatch& minibatch) {
 
 // The same, with the last layer's sources compacted behind all else.
 StatusOr<Minibatch> BuildLastApart(const Schema& schema, const SampleRequest& request,
-                                   NeighborSource& source) {
+                                   TopologySource& source) {
   BuilderWorkspaces workspaces(&schema);
   const SamplingSpec others = WithoutLast(*request.spec);
   SampleRequest before_last = request;
@@ -50,7 +51,7 @@ StatusOr<Minibatch> BuildLastApart(const Schema& schema, const SampleRequest& re
       BuildMinibatches(schema, {&before_last, 1}, source, &workspaces, {&minibatch, 1}));
   const std::vector<LayerGroup> groups = AskLast(schema, request, minibatch);
   std::vector<NeighborPicks> picks(groups.size());
-  HG_RETURN_IF_ERROR(source.SampleLayer(groups, &picks));
+  HG_RETURN_IF_ERROR(source.Draw(groups, &picks));
   HG_ASSIGN_OR_RETURN(const RawLayer raw, TakeLast(schema, request, groups, std::move(picks),
                                                    &workspaces, {}, &minibatch));
   HG_RETURN_IF_ERROR(CompactLast(schema, CompactByMap(&workspaces), raw, &minibatch));
@@ -60,7 +61,7 @@ StatusOr<Minibatch> BuildLastApart(const Schema& schema, const SampleRequest& re
 void ExpectLikeTheOracle(const TestGraphSpec& spec, uint64_t seed) {
   CounterRng rng(Mix(seed));
   const MemoryGraph graph(spec, rng.NextBounded(2) == 0 ? IdWidth::k32 : IdWidth::k64);
-  LocalNeighborSource source(&graph.topology, nullptr);
+  LocalSource source(&graph.schema, &graph.topology, nullptr);
   for (int i = 0; i < 4; ++i) {
     constexpr int32_t kFewFanouts[] = {-1, 0, 1, 2, 3, 5, 10, 100};
     const SamplingSpec sampling = RandomSpec(graph.schema, kFewFanouts, 4, &rng);
@@ -101,12 +102,70 @@ TEST(BuildMinibatchesTest, AgreesWithTheSlowOracleOnRandomTypedGraphs) {
   }
 }
 
+// A rule of nothing for one relation in four.
+SamplingSpec RandomLayerWise(const Schema& schema, CounterRng* rng) {
+  constexpr int32_t kNodes[] = {-1, 0, 1, 2, 5, 20, 1000};
+  SamplingSpec spec = RandomSpec(schema, kNodes, 4, rng);
+  for (auto& layer : spec.layers) {
+    for (auto& [relation, rule] : layer) {
+      rule.kind = DrawKind::kLadies;
+      rule.replace = false;
+      rule.probability = static_cast<LayerProbability>(rng->NextBounded(4));
+      rule.estimate = static_cast<LayerEstimate>(rng->NextBounded(2));
+    }
+  }
+  return spec;
+}
+
+TEST(BuildMinibatchesTest, LayerWiseDrawsAgreeWithTheSlowOracleOnRandomTypedGraphs) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    CounterRng rng(Mix(seed + 77));
+    const MemoryGraph graph(RandomTypedGraph({.seed = seed,
+                                              .parts = 1 + static_cast<int>(seed % 4),
+                                              .nodes = 3 + static_cast<int64_t>(11 * seed % 120),
+                                              .mean_degree = 1 + static_cast<double>(seed % 7)}),
+                            seed % 2 == 0 ? IdWidth::k32 : IdWidth::k64);
+    LocalSource source(&graph.schema, &graph.topology, nullptr);
+    const SamplingSpec sampling = RandomLayerWise(graph.schema, &rng);
+    const RandomSeedLists seeds(graph.schema, UINT32_MAX, &rng);
+    const RandomExclusions exclude(graph, &rng);
+    SampleRequest request{.seeds = seeds.lists(),
+                          .batch_seed = rng.Next(),
+                          .spec = &sampling,
+                          .exclude = exclude.edges(),
+                          .edge_ids = rng.NextBounded(2) == 0,
+                          .source_degrees = rng.NextBounded(2) == 0};
+    const auto minibatch = BuildAlone(graph.schema, request, source);
+    ASSERT_TRUE(minibatch.ok()) << minibatch.status();
+    EXPECT_TRUE(*minibatch == SlowMinibatch(graph, request)) << "graph " << seed;
+  }
+}
+
+TEST(BuildMinibatchesTest, LayerWiseMinibatchesTakeOneExchangeMoreThanLayers) {
+  const MemoryGraph graph(RandomGraph({.parts = 2, .nodes = 300}), IdWidth::k32);
+  SamplingSpec spec = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{20, 20, 20});
+  for (auto& layer : spec.layers) layer[0].rule.kind = DrawKind::kLadies;
+  const std::vector<int64_t> seeds = {5, 50};
+  const std::vector<SampleRequest> requests(3, {.seeds = {{.ids = seeds}}, .spec = &spec});
+  BuilderWorkspaces workspaces(&graph.schema);
+  std::vector<Minibatch> minibatches(requests.size());
+  MinibatchesInMaking making(graph.schema, requests, &workspaces, minibatches, {});
+  LocalSource source(&graph.schema, &graph.topology, nullptr);
+  std::vector<std::pair<size_t, size_t>> asked;  // sums, edges
+  for (auto asks = making.Next(); asks.ok() && *asks; asks = making.Next()) {
+    asked.emplace_back(making.questions().sums.size(), making.questions().edges.size());
+    ASSERT_EQ(source.Ask(making.questions(), making.answers()), OkStatus());
+  }
+  EXPECT_EQ(asked, (std::vector<std::pair<size_t, size_t>>{{3, 0}, {3, 3}, {3, 3}, {0, 3}}));
+  EXPECT_TRUE(minibatches[2] == SlowMinibatch(graph, requests[2]));
+}
+
 TEST(BuildMinibatchesTest, SelfLoopsAndParallelEdgesAreEdgesLikeOthers) {
   const TestGraphSpec spec{.parts = 1,
                            .node_types = {{.owners = {0, 0, 0}}},
                            .relations = {{.edges = {{1, 1}, {1, 1}, {0, 1}, {1, 1}}}}};
   const MemoryGraph graph(spec, IdWidth::k32);
-  LocalNeighborSource source(&graph.topology, nullptr);
+  LocalSource source(&graph.schema, &graph.topology, nullptr);
   const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{3});
   const std::vector<int64_t> seeds = {1, 2};
   const auto minibatch = BuildAlone(
@@ -121,7 +180,7 @@ TEST(BuildMinibatchesTest, IsolatedAndEmptySeedsGiveBlocksWithoutEdges) {
   const TestGraphSpec spec{
       .parts = 2, .node_types = {{.owners = {0, 1}}}, .relations = {{.edges = {{0, 1}}}}};
   const MemoryGraph graph(spec, IdWidth::k32);
-  LocalNeighborSource source(&graph.topology, nullptr);
+  LocalSource source(&graph.schema, &graph.topology, nullptr);
   const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{2, 2});
   const std::vector<int64_t> isolated = {0};
   const auto one =
@@ -137,7 +196,7 @@ TEST(BuildMinibatchesTest, IsolatedAndEmptySeedsGiveBlocksWithoutEdges) {
 
 TEST(BuildMinibatchesTest, RepeatedSeedsAreOneDestinationEachWithTheirPositions) {
   const MemoryGraph graph(RandomGraph({.parts = 2}), IdWidth::k32);
-  LocalNeighborSource source(&graph.topology, nullptr);
+  LocalSource source(&graph.schema, &graph.topology, nullptr);
   const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{2});
   const std::vector<int64_t> seeds = {9, 4, 9, 9, 0, 4};
   const auto minibatch =
@@ -159,7 +218,7 @@ TEST(BuildMinibatchesTest, SameMinibatchWithOneAndFourThreadsAndFromManyCallers)
       .seeds = {{.type = *graph.schema.NodeTypeIndex("paper"), .ids = seeds}},
       .batch_seed = 11,
       .spec = &sampling};
-  LocalNeighborSource alone(&graph.topology, nullptr);
+  LocalSource alone(&graph.schema, &graph.topology, nullptr);
   const auto expected = BuildAlone(graph.schema, request, alone);
   ASSERT_TRUE(expected.ok());
   ThreadPool pool("test", 3, 64);
@@ -167,7 +226,7 @@ TEST(BuildMinibatchesTest, SameMinibatchWithOneAndFourThreadsAndFromManyCallers)
   std::vector<StatusOr<Minibatch>> results(4, Internal("not run"));
   for (size_t c = 0; c < results.size(); ++c) {
     callers.emplace_back([&, c] {
-      LocalNeighborSource source(&graph.topology, &pool);
+      LocalSource source(&graph.schema, &graph.topology, &pool);
       results[c] = BuildAlone(graph.schema, request, source);
     });
   }
@@ -179,18 +238,18 @@ TEST(BuildMinibatchesTest, SameMinibatchWithOneAndFourThreadsAndFromManyCallers)
 }
 
 // Counts the calls and what they ask for.
-class CountingSource final : public NeighborSource {
+class CountingSource final : public TopologySource {
  public:
-  explicit CountingSource(const Topology* topology) : source_(topology, nullptr) {}
-  Status SampleLayer(std::span<const LayerGroup> groups,
-                     std::vector<NeighborPicks>* picks) override {
+  explicit CountingSource(const MemoryGraph& graph)
+      : source_(&graph.schema, &graph.topology, nullptr) {}
+  Status Draw(std::span<const LayerGroup> groups, std::vector<NeighborPicks>* picks) override {
     groups_of_calls.push_back(groups.size());
-    return source_.SampleLayer(groups, picks);
+    return source_.Draw(groups, picks);
   }
   std::vector<size_t> groups_of_calls;
 
  private:
-  LocalNeighborSource source_;
+  LocalSource source_;
 };
 
 TEST(BuildMinibatchesTest, SeveralRequestsShareTheCallsOfALayerAndGiveWhatEachGivesAlone) {
@@ -204,7 +263,7 @@ TEST(BuildMinibatchesTest, SeveralRequestsShareTheCallsOfALayerAndGiveWhatEachGi
       {.seeds = first.lists(), .batch_seed = 1, .spec = &deep},
       {.seeds = second.lists(), .batch_seed = 2, .spec = &shallow},
       {.seeds = {}, .batch_seed = 3, .spec = &deep}};
-  CountingSource source(&graph.topology);
+  CountingSource source(graph);
   BuilderWorkspaces workspaces(&graph.schema);
   std::vector<Minibatch> minibatches(3);
   for (int round = 0; round < 2; ++round) {  // the second time in used memory
@@ -231,7 +290,7 @@ TEST(BuildMinibatchesTest, MoreRequestsThanAreMadeTogetherFollowInGroups) {
   for (uint64_t i = 0; i < kMinibatchesTogether + 3; ++i) {
     requests.push_back({.seeds = {{.ids = seeds}}, .batch_seed = i, .spec = &spec});
   }
-  CountingSource source(&graph.topology);
+  CountingSource source(graph);
   BuilderWorkspaces workspaces(&graph.schema);
   std::vector<Minibatch> minibatches(requests.size());
   ASSERT_EQ(BuildMinibatches(graph.schema, requests, source, &workspaces, minibatches), OkStatus());
@@ -269,10 +328,9 @@ TEST(FusedWorkspacePoolTest, AWaitEndsWithItsTokenOrDeadline) {
 }
 
 // Answers one offset too few: what a broken source could do.
-class ShortSource final : public NeighborSource {
+class ShortSource final : public TopologySource {
  public:
-  Status SampleLayer(std::span<const LayerGroup> groups,
-                     std::vector<NeighborPicks>* picks) override {
+  Status Draw(std::span<const LayerGroup> groups, std::vector<NeighborPicks>* picks) override {
     picks->assign(groups.size(), NeighborPicks{.offsets = {0}, .sources = {}});
     return status_;
   }
@@ -293,9 +351,9 @@ TEST(BuildMinibatchesTest, SourceThatFailsOrAnswersShortIsAnError) {
 }
 
 // Answers offsets that go back.
-class DescendingSource final : public NeighborSource {
+class DescendingSource final : public TopologySource {
  public:
-  Status SampleLayer(std::span<const LayerGroup>, std::vector<NeighborPicks>* picks) override {
+  Status Draw(std::span<const LayerGroup>, std::vector<NeighborPicks>* picks) override {
     (*picks)[0] = {.offsets = {0, 900, 2}, .sources = {0, 0}};
     return OkStatus();
   }
@@ -314,11 +372,10 @@ TEST(BuildMinibatchesTest, OffsetsThatDescendAreAnErrorWhereTheyAreFollowed) {
 }
 
 // Answers one edge a destination, from a node that there is not.
-class StrangeSource final : public NeighborSource {
+class StrangeSource final : public TopologySource {
  public:
   explicit StrangeSource(int64_t node) : node_(node) {}
-  Status SampleLayer(std::span<const LayerGroup> groups,
-                     std::vector<NeighborPicks>* picks) override {
+  Status Draw(std::span<const LayerGroup> groups, std::vector<NeighborPicks>* picks) override {
     for (size_t g = 0; g < groups.size(); ++g) {
       (*picks)[g].offsets.clear();
       for (size_t i = 0; i <= groups[g].destinations.size(); ++i) {

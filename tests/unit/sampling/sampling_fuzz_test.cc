@@ -5,6 +5,7 @@
 
 #include "common/base/rng.h"
 #include "common/sampling/kernel/fused_sampler.h"
+#include "common/sampling/samplers/local_source.h"
 #include "common/sampling/samplers/minibatch_builder.h"
 #include "tests/unit/sampling/memory_graph.h"
 #include "tests/unit/sampling/odd_graph.h"
@@ -38,7 +39,7 @@ class SamplingFuzzTest : public testing::TestWithParam<uint64_t> {
         EXPECT_TRUE(fused_ == expected)
             << "fused, " << threads << " threads, " << (workspace == table ? "table" : "hash");
       }
-      LocalNeighborSource source(&graph.topology, pool);
+      LocalSource source(&graph.schema, &graph.topology, pool);
       const auto built = BuildAlone(graph.schema, request, source);
       ASSERT_TRUE(built.ok()) << built.status();
       EXPECT_TRUE(*built == expected) << "built, " << threads << " threads";

@@ -4,7 +4,11 @@
 #include <numeric>
 #include <set>
 
+#include <gtest/gtest.h>
+
 #include "common/base/rng.h"
+#include "common/sampling/layer_probability.h"
+#include "common/sampling/layer_wise_draw.h"
 
 namespace halograph {
 
@@ -62,6 +66,90 @@ int64_t EdgesBefore(const InEdges& in_edges, int64_t v) {
   return edges;
 }
 
+// What is drawn of a relation's sources for all `destinations`, with the factor of each.
+std::map<int64_t, double> SlowColumns(const InEdges& in_edges, const DrawRule& rule,
+                                      uint64_t layer_key, const std::vector<int64_t>& destinations,
+                                      std::vector<int64_t>* picked) {
+  std::map<int64_t, uint64_t> sums;
+  for (const int64_t v : destinations) {
+    for (const int64_t u : in_edges[v]) {
+      sums[u] +=
+          rule.probability == LayerProbability::kDegree ? DegreeShare(std::ssize(in_edges[v])) : 1;
+    }
+  }
+  std::vector<int64_t> candidates;
+  std::vector<uint64_t> weights;
+  for (const auto& [u, sum] : sums) {
+    candidates.push_back(u);
+    weights.push_back(sum);
+  }
+  EXPECT_EQ(MakeWeights(rule.probability, weights), OkStatus());
+  CandidateSums of;
+  of.Reset(std::span<const uint64_t>(weights));
+  LayerWisePicks picks;
+  const int64_t nodes = rule.fanout < 0 ? std::ssize(candidates) : rule.fanout;
+  EXPECT_EQ(LayerWiseDrawer().Draw(of, nodes, ColumnKey(layer_key), &picks), OkStatus());
+  std::map<int64_t, double> drawn;
+  for (size_t i = 0; i < picks.positions.size(); ++i) {
+    picked->push_back(candidates[picks.positions[i]]);
+    drawn[picked->back()] = picks.weights[i];
+  }
+  return drawn;
+}
+
+// The edges of one destination from drawn sources.
+void AddSlowColumns(const InEdges& in_edges, int64_t v, const std::map<int64_t, double>& drawn,
+                    const EdgeSet& excluded, const DrawRule& rule, bool edge_ids, List* list,
+                    Block* block) {
+  auto degree = std::ssize(in_edges[v]);
+  double sum = 0;
+  const size_t begin = block->coefficients.size();
+  for (size_t position = 0; position < in_edges[v].size(); ++position) {
+    const int64_t u = in_edges[v][position];
+    if (excluded.contains({u, v})) {
+      --degree;
+    } else if (drawn.contains(u)) {
+      if (edge_ids)
+        block->edge_ids.push_back(EdgesBefore(in_edges, v) + static_cast<int64_t>(position));
+      block->indices.push_back(list->Add(u));
+      block->coefficients.push_back(static_cast<float>(drawn.at(u)));
+      sum += drawn.at(u);
+    }
+  }
+  for (size_t e = begin; e < block->coefficients.size(); ++e) {
+    if (rule.estimate == LayerEstimate::kUnbiased) continue;
+    block->coefficients[e] =
+        static_cast<float>(block->coefficients[e] * (static_cast<double>(degree) / sum));
+  }
+  block->degrees.push_back(static_cast<float>(degree));
+}
+
+Block SlowLayerWise(const MemoryGraph& graph, const SampleRequest& request, int relation,
+                    const DrawRule& rule, uint64_t key, const std::vector<int64_t>& destinations,
+                    std::vector<List>* lists) {
+  const InEdges& in_edges = graph.relations[relation]->in_edges();
+  const int source_type = graph.schema.SourceType(relation);
+  List& sources = (*lists)[source_type];
+  std::vector<int64_t> picked;
+  const auto drawn = SlowColumns(in_edges, rule, key, destinations, &picked);
+  for (const int64_t u : picked) sources.Add(u);
+  Block block{.relation = relation, .indptr = {0}, .indices = {}};
+  const EdgeSet excluded = ExcludedOf(request, relation);
+  for (const int64_t v : destinations) {
+    AddSlowColumns(in_edges, v, drawn, excluded, rule, request.edge_ids, &sources, &block);
+    block.indptr.push_back(std::ssize(block.indices));
+  }
+  if (request.source_degrees && source_type == graph.schema.DestinationType(relation)) {
+    block.degrees.resize(sources.ids.size());
+    for (const int64_t u : picked) {
+      const auto position = static_cast<size_t>(sources.positions.at(u));
+      if (position < destinations.size()) continue;
+      block.degrees[position] = static_cast<float>(in_edges[u].size());
+    }
+  }
+  return block;
+}
+
 }  // namespace
 
 Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request) {
@@ -82,6 +170,13 @@ Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request) 
     for (const auto& [relation, rule] : request.spec->layers[l]) {
       const uint64_t key = LayerKey(request.batch_seed, static_cast<int>(l),
                                     static_cast<int>(schema.relations.size()), relation);
+      if (!rule.node_wise() && !rule.nothing()) {
+        layer.blocks.push_back(SlowLayerWise(graph, request, relation, rule, key,
+                                             destinations[schema.DestinationType(relation)],
+                                             &lists));
+        result.sampled_edges += std::ssize(layer.blocks.back().indices);
+        continue;
+      }
       Block block{.relation = relation, .indptr = {0}, .indices = {}};
       const EdgeSet excluded = ExcludedOf(request, relation);
       for (const int64_t v : destinations[schema.DestinationType(relation)]) {
@@ -100,6 +195,14 @@ Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request) 
     }
     for (const List& list : lists) {
       layer.num_sources.push_back(static_cast<int64_t>(list.ids.size()));
+    }
+    for (size_t b = 0; b < layer.blocks.size(); ++b) {  // others may have drawn more of the type
+      const auto& [relation, rule] = request.spec->layers[l][b];
+      const int type = schema.SourceType(relation);
+      if (request.source_degrees && !rule.node_wise() && !rule.nothing() &&
+          type == schema.DestinationType(relation)) {
+        layer.blocks[b].degrees.resize(layer.num_sources[type]);
+      }
     }
     result.layers.push_back(std::move(layer));
   }

@@ -5,6 +5,7 @@
 #include "common/graph/partition.h"
 #include "common/sampling/kernel/fused_sampler.h"
 #include "common/sampling/kernel/one_layer.h"
+#include "common/sampling/samplers/local_source.h"
 #include "common/sampling/samplers/minibatch_builder.h"
 #include "common/sampling/weighted_picks.h"
 #include "tests/support/golden.h"
@@ -32,7 +33,7 @@ TEST(WeightedMinibatchTest, BuiltAndFusedMinibatchesAreGolden) {
   const auto set = WriteAndOpen(golden->spec, folder);
   ASSERT_NE(set, nullptr);
   ThreadPool pool("test", 3, 64);
-  LocalNeighborSource source(&set->topology(), &pool);
+  LocalSource source(&set->schema(), &set->topology(), &pool);
   const FusedSampler fused(&set->schema(), &set->topology());
   BuilderWorkspaces workspaces(&set->schema());
   FusedWorkspace workspace(set->schema());
@@ -61,7 +62,7 @@ TEST(EdgeColumnsTest, BuiltAndFusedMinibatchesAreGolden) {
   Minibatch minibatch;  // its memory is reused: what is not asked for is empty again
   ASSERT_GE(golden->minibatches.size(), 15U);
   for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
-    LocalNeighborSource source(&set->topology(), threads);
+    LocalSource source(&set->schema(), &set->topology(), threads);
     const FusedSampler fused(&set->schema(), &set->topology(), threads);
     for (const GoldenMinibatch& expected : golden->minibatches) {
       const SampleRequest request = expected.request();
@@ -93,7 +94,7 @@ TEST(WeightedMinibatchTest, ThreadsChangeNoMinibatch) {
   std::vector<int64_t> seeds(3000);
   for (int64_t i = 0; i < 3000; ++i) seeds[i] = (i * 1597) % 4000;
   ThreadPool pool("test", 4, 64);
-  LocalNeighborSource source(&set->topology(), nullptr);
+  LocalSource source(&set->schema(), &set->topology(), nullptr);
   BuilderWorkspaces workspaces(&set->schema());
   for (const bool replace : {false, true}) {
     SamplingSpec spec =

@@ -386,9 +386,9 @@ class RecordingStore final : public GraphStore {
     }
     return store_->Sample(requests, context, minibatches);
   }
-  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
-                     std::vector<NeighborPicks>* picks) override {
-    return store_->SampleLayer(groups, context, picks);
+  Status Ask(const TopologyQuestions& questions, CallContext& context,
+             TopologyAnswers* answers) override {
+    return store_->Ask(questions, context, answers);
   }
 
   std::vector<uint64_t> batch_seeds;
@@ -502,9 +502,9 @@ class LateStore final : public GraphStore {
     answers_.Add(context.post,
                  [=, this, &context] { done(store_->Sample(requests, context, minibatches)); });
   }
-  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
-                     std::vector<NeighborPicks>* picks) override {
-    return store_->SampleLayer(groups, context, picks);
+  Status Ask(const TopologyQuestions& questions, CallContext& context,
+             TopologyAnswers* answers) override {
+    return store_->Ask(questions, context, answers);
   }
   [[nodiscard]] int64_t most() const { return answers_.most(); }
 
@@ -637,9 +637,9 @@ class HangingStore final : public GraphStore {
     cancelled.get_future().wait();
     return context.Check();
   }
-  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
-                     std::vector<NeighborPicks>* picks) override {
-    return store_->SampleLayer(groups, context, picks);
+  Status Ask(const TopologyQuestions& questions, CallContext& context,
+             TopologyAnswers* answers) override {
+    return store_->Ask(questions, context, answers);
   }
 
  private:

@@ -31,9 +31,9 @@ class CountingStore final : public GraphStore {
     }
     return store_->Sample(requests, context, minibatches);
   }
-  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
-                     std::vector<NeighborPicks>* picks) override {
-    return store_->SampleLayer(groups, context, picks);
+  Status Ask(const TopologyQuestions& questions, CallContext& context,
+             TopologyAnswers* answers) override {
+    return store_->Ask(questions, context, answers);
   }
 
   std::function<void()> before_first;  // call; or none

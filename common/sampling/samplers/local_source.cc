@@ -1,0 +1,60 @@
+#include "common/sampling/samplers/local_source.h"
+
+#include <string>
+
+#include "common/sampling/kernel/column_sums.h"
+#include "common/sampling/kernel/extract_edges.h"
+#include "common/sampling/kernel/one_layer.h"
+#include "common/sampling/request.h"
+
+namespace halograph {
+
+ColumnEdges ColumnEdgesOf(const Schema& schema, const Topology& topology, int relation,
+                          std::string_view triple) {
+  return {.topology = &topology[static_cast<size_t>(relation)],
+          .num_sources = schema.node_types[schema.SourceType(relation)].count,
+          .relation = triple};
+}
+
+Status LocalSource::Draw(std::span<const LayerGroup> groups, std::vector<NeighborPicks>* picks) {
+  picks->resize(groups.size());
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const LayerGroup& group = groups[g];
+    const uint64_t layer_key =
+        LayerKey(group.batch_seed, group.layer, static_cast<int>(topology_.size()), group.relation);
+    HG_ASSIGN_OR_RETURN(const LayerDraws draws,
+                        MakeLayerDraws(topology_[group.relation], group.rule, layer_key,
+                                       {.edge_ids = group.edge_ids, .weights = group.weights}));
+    const FusedOutcome outcome = SampleNeighbors(draws, group.destinations, pool_, &(*picks)[g]);
+    if (!outcome.done()) return DamageOf(outcome, schema_.relations[group.relation].triple());
+  }
+  return OkStatus();
+}
+
+Status LocalSource::SumColumns(std::span<const ColumnGroup> groups, std::vector<ColumnSums>* sums) {
+  sums->resize(groups.size());
+  const auto workspace = workspaces_.Take();
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const ColumnGroup& group = groups[g];
+    const std::string triple = schema_.relations[group.relation].triple();
+    HG_RETURN_IF_ERROR(
+        halograph::SumColumns(ColumnEdgesOf(schema_, topology_, group.relation, triple),
+                              group.destinations, group.value, workspace.get(), &(*sums)[g]));
+  }
+  return OkStatus();
+}
+
+Status LocalSource::Extract(std::span<const EdgeGroup> groups, std::vector<ExtractedEdges>* edges) {
+  edges->resize(groups.size());
+  const auto workspace = workspaces_.Take();
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const EdgeGroup& group = groups[g];
+    const std::string triple = schema_.relations[group.relation].triple();
+    HG_RETURN_IF_ERROR(ExtractEdges(ColumnEdgesOf(schema_, topology_, group.relation, triple),
+                                    group.destinations, group.columns, group.wanted,
+                                    workspace.get(), &(*edges)[g]));
+  }
+  return OkStatus();
+}
+
+}  // namespace halograph

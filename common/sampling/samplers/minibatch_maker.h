@@ -1,0 +1,54 @@
+// One minibatch in the making: a sampler's state between what it asks and what it does with the
+// answers. Who drives it (minibatch_builder.h) knows neither kinds of draws nor layers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "common/graph/schema.h"
+#include "common/sampling/kernel/workspace.h"
+#include "common/sampling/minibatch.h"
+#include "common/sampling/request.h"
+#include "common/sampling/topology_source.h"
+
+namespace halograph {
+
+// Those of one minibatch, in the order asked. What is in them may be swapped out.
+struct AnswerSpans {
+  std::span<NeighborPicks> draws;
+  std::span<ColumnSums> sums;
+  std::span<ExtractedEdges> edges;
+};
+
+class MinibatchMaker {
+ public:
+  virtual ~MinibatchMaker() = default;
+
+  // Takes the answers to what it asked last, which the first time are none, and appends what it
+  // asks next. False: it asks nothing more, and the minibatch is made. What it asks points into its
+  // memory until the next call. Throws std::bad_alloc. After an error the minibatch holds nothing
+  // of use.
+  //   ResourceExhausted  a node list longer than 2^31 - 1
+  //   Internal           an answer that fits no question
+  [[nodiscard]] virtual StatusOr<bool> Next(const AnswerSpans& answers,
+                                            TopologyQuestions* questions) = 0;
+};
+
+// What makers share and borrow. `request` is valid, of draws that the maker is for.
+struct MakerPlace {
+  const Schema& schema;
+  const SampleRequest& request;
+  FusedWorkspace* workspace;
+  Minibatch* minibatch;  // overwritten, its memory reused
+};
+
+// One maker for every kind of draw.
+//   node_wise.cc   each destination's draws by itself: one exchange a layer
+//   layer_wise.cc  sources for all destinations together: one exchange a layer, and one before
+[[nodiscard]] std::unique_ptr<MinibatchMaker> MakeNodeWise(const MakerPlace& place);
+[[nodiscard]] std::unique_ptr<MinibatchMaker> MakeLayerWise(const MakerPlace& place);
+
+}  // namespace halograph

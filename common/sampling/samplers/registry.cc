@@ -1,0 +1,41 @@
+#include "common/sampling/samplers/registry.h"
+
+#include <algorithm>
+#include <cassert>
+#include <string>
+
+namespace halograph {
+namespace {
+
+constexpr std::string_view kOfNeighbor[] = {"fanouts", "replace", "sampling-weights"};
+constexpr std::string_view kOfLadies[] = {"layer-nodes", "layer-probability", "layer-estimate"};
+
+constexpr SamplerKind kKinds[] = {
+    {"neighbor", "in-edges of each node by itself, --fanouts", DrawKind::kNeighbor, MakeNodeWise,
+     kOfNeighbor},
+    {"ladies", "--layer-nodes sources for all nodes of a layer together, by their edges",
+     DrawKind::kLadies, MakeLayerWise, kOfLadies},
+};
+
+}  // namespace
+
+std::span<const SamplerKind> SamplerKinds() { return kKinds; }
+
+StatusOr<const SamplerKind*> FindSampler(std::string_view name) {
+  std::string known;
+  for (const SamplerKind& kind : kKinds) {
+    if (kind.name == name) return &kind;
+    known += (known.empty() ? "" : ", ") + std::string(kind.name);
+  }
+  return NotFound("sampler '{}' is unknown; there are: {}", name, known);
+}
+
+const SamplerKind& SamplerOf(DrawKind kind) {
+  const auto* const found =
+      std::find_if(std::begin(kKinds), std::end(kKinds),
+                   [kind](const SamplerKind& sampler) { return sampler.kind == kind; });
+  assert(found != std::end(kKinds));
+  return *found;
+}
+
+}  // namespace halograph
