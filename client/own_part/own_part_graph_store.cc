@@ -27,7 +27,7 @@ class OwnPartGraphStore final : public GraphStore {
       : own_(std::move(own)),
         rest_(std::move(rest)),
         targets_(OwnTargets(*own_->parts)),
-        workspaces_(&own_->info.schema) {}
+        workspaces_(&own_->info.schema, own_->info.book.num_parts()) {}
 
   const GraphInfo& info() const override { return rest_->info(); }
 
@@ -85,7 +85,17 @@ class OwnPartGraphStore final : public GraphStore {
         SplitGroups(questions.draws, &split->draws, &split->own.draws, &split->rest.draws));
     HG_RETURN_IF_ERROR(
         SplitGroups(questions.sums, &split->sums, &split->own.sums, &split->rest.sums));
+    SplitPages(&split->own.sums, &split->rest.sums);
     return SplitGroups(questions.edges, &split->edges, &split->own.edges, &split->rest.edges);
+  }
+
+  // A page is asked of whoever has its part.
+  void SplitPages(std::vector<ColumnGroup>* own, std::vector<ColumnGroup>* rest) const {
+    for (size_t g = 0; g < own->size(); ++g) {
+      if (!(*own)[g].page.has_value()) continue;
+      const bool is_own = targets_[static_cast<size_t>((*own)[g].page->part)] == kOwn;
+      (is_own ? *rest : *own)[g].page.reset();
+    }
   }
 
   template <typename Group>

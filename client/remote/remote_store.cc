@@ -15,7 +15,8 @@ namespace {
 class RemoteGraphStore final : public GraphStore {
  public:
   explicit RemoteGraphStore(std::shared_ptr<Cluster> cluster)
-      : cluster_(std::move(cluster)), workspaces_(&cluster_->info().schema) {}
+      : cluster_(std::move(cluster)),
+        workspaces_(&cluster_->info().schema, cluster_->info().book.num_parts()) {}
 
   const GraphInfo& info() const override { return cluster_->info(); }
 

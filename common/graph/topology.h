@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/graph/partition_book.h"
@@ -47,6 +48,14 @@ class RelationTopology {
   }
   [[nodiscard]] int64_t num_destinations() const { return boundaries_.back(); }
   [[nodiscard]] std::span<const CscSegment> segments() const { return segments_; }
+  // The same relation, of which only what one part owns is present.
+  [[nodiscard]] RelationTopology Only(int part) const {
+    std::vector<CscSegment> segments = segments_;
+    for (size_t p = 0; p < segments.size(); ++p) {
+      if (p != static_cast<size_t>(part)) segments[p] = {.nodes = segments[p].nodes};
+    }
+    return {boundaries_, std::move(segments)};
+  }
   // All segments have one width; those without edges may have no indices at all.
   [[nodiscard]] bool HasWideIds() const {
     return std::any_of(segments_.begin(), segments_.end(),

@@ -52,6 +52,7 @@ StatusOr<std::shared_ptr<const PickDrawer>> MakeDrawer(const DrawRule& rule,
       if (HasTables(topology)) return std::make_shared<const WeightedPicks>(rule, topology);
       return FailedPrecondition("what is drawn by weight has no tables here");
     case DrawKind::kLadies:
+    case DrawKind::kFastGcn:
       break;
   }
   return InvalidArgument("rules of kind {} are not drawn destination by destination",

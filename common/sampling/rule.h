@@ -18,9 +18,10 @@ inline constexpr int32_t kMaxLayerNodes = 1 << 30;
 enum class DrawKind : uint8_t {
   kNeighbor = 0,  // in-edges of each destination, by itself
   kLadies = 2,    // sources for all destinations together, by the edges into these
+  kFastGcn = 3,   // the same, by all edges of a source
 };
 // Kinds are numbered from 0. Those of node-wise draws travel (SampleRule.kind).
-inline constexpr uint32_t kDrawKinds = 3;
+inline constexpr uint32_t kDrawKinds = 4;
 
 // What a coefficient of a drawn edge makes of sums over the edges drawn.
 enum class LayerEstimate : uint8_t {
@@ -35,7 +36,7 @@ struct DrawRule {
   int32_t fanout = 0;
   bool replace = false;  // with replacement
   int weight = -1;       // index of the relation's edge feature to draw by; -1: uniformly
-  // Of layer-wise draws.
+  // Of layer-wise draws; kFastGcn knows its probability.
   LayerProbability probability = LayerProbability::kDegree;
   LayerEstimate estimate = LayerEstimate::kUnbiased;
 

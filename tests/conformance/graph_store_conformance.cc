@@ -317,9 +317,8 @@ void SameLayerWiseMinibatches(const StoreKind& kind) {
   Subject subject(TypedConformanceGraph(), kind);
   ASSERT_TRUE(subject.ok());
   const std::vector<int64_t> papers = Seeds(40, 12, 3);
-  for (const LayerProbability probability :
-       {LayerProbability::kDegree, LayerProbability::kSqrt, LayerProbability::kCount,
-        LayerProbability::kCount2}) {
+  for (const LayerProbability probability : {LayerProbability::kDegree, LayerProbability::kSqrt,
+                                             LayerProbability::kCount, LayerProbability::kCount2}) {
     for (const int32_t nodes : {-1, 7}) {
       SamplingSpec sampling =
           SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{nodes, nodes}, false);
@@ -336,6 +335,23 @@ void SameLayerWiseMinibatches(const StoreKind& kind) {
                                 .edge_ids = nodes < 0,
                                 .source_degrees = true});
     }
+  }
+}
+
+void SameMinibatchesOfFastGcn(const StoreKind& kind) {
+  Subject subject(TypedConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  SamplingSpec sampling =
+      SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{9, 20}, false);
+  for (auto& layer : sampling.layers) {
+    for (auto& [relation, rule] : layer) rule.kind = DrawKind::kFastGcn;
+  }
+  const std::vector<int64_t> papers = Seeds(40, 12, 3);
+  for (const uint64_t batch_seed : {1, 2}) {  // the second time the out-degrees are there
+    ExpectReference(subject, {.seeds = {{.type = 0, .ids = papers}},
+                              .batch_seed = batch_seed,
+                              .spec = &sampling,
+                              .source_degrees = true});
   }
 }
 
@@ -459,6 +475,7 @@ void RegisterGraphStoreConformance(const StoreKind& kind) {
   };
   add("InfoIsThatOfTheFolder", InfoIsThatOfTheFolder);
   add("SameLayerWiseMinibatches", SameLayerWiseMinibatches);
+  add("SameMinibatchesOfFastGcn", SameMinibatchesOfFastGcn);
   add("SameLayerWiseMinibatchOfHubs", SameLayerWiseMinibatchOfHubs);
   add_fanouts("SameMinibatchWithoutReplacement", {10, 5}, false);
   add_fanouts("SameMinibatchWithReplacement", {10, 5}, true);

@@ -43,7 +43,8 @@ SampleRequest RequestFor(const StepSeeds& seeds, uint64_t batch_seed, const Batc
   SampleRequest request{.batch_seed = batch_seed,
                         .spec = &recipe.sampling,
                         .edge_ids = recipe.asks_edge_ids(),
-                        .weights = recipe.asks_weights()};
+                        .weights = recipe.asks_weights(),
+                        .source_degrees = recipe.source_degrees};
   for (const auto& list : seeds.seeds) request.seeds.push_back({list.type, list.ids});
   for (const auto& edges : seeds.exclude) {
     request.exclude.push_back({edges.relation, edges.sources, edges.destinations});
@@ -113,8 +114,10 @@ BatchMaker::BatchMaker(GraphStore* graph, RowStore* rows, BatchRecipe recipe)
     : graph_(graph),
       rows_(rows),
       recipe_(std::move(recipe)),
+      draws_node_wise_(DrawRule{.kind = recipe_.sampling.kind()}.node_wise()),
       before_last_(compacts_apart() ? WithoutLast(recipe_.sampling) : SamplingSpec()),
-      workspaces_(compacts_apart() ? std::make_unique<BuilderWorkspaces>(&graph->info().schema)
+      workspaces_(compacts_apart() ? std::make_unique<BuilderWorkspaces>(
+                                         &graph->info().schema, graph->info().book.num_parts())
                                    : nullptr),
       in_place_(FindInPlace(*graph, *rows, recipe_)) {}
 

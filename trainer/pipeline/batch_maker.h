@@ -42,6 +42,7 @@ struct BatchRecipe {
   SamplingSpec sampling;
   bool edge_ids = false;  // as SampleRequest's
   bool weights = false;
+  bool source_degrees = false;
   EdgeWeighing edge_weights = {};  // what fills Block::coefficients
   std::vector<NodeInput> inputs;   // none of types that are not pulled
   // Rows that are not gathered, since whoever computes has them; null: none. Only with
@@ -90,7 +91,9 @@ class BatchMaker {
   // Whether sampling asks nobody.
   [[nodiscard]] bool samples_here() const { return graph_->whole_topology() != nullptr; }
   // Whether a sampled step is to go through Compact.
-  [[nodiscard]] bool compacts_apart() const { return recipe_.compact && !samples_here(); }
+  [[nodiscard]] bool compacts_apart() const {
+    return recipe_.compact && !samples_here() && draws_node_wise_;
+  }
   // Whether no row is pulled: InputRows::kSelfAndMean is made straight from what is stored.
   [[nodiscard]] bool reads_in_place() const;
 
@@ -116,6 +119,7 @@ class BatchMaker {
   GraphStore* const graph_;
   RowStore* const rows_;
   const BatchRecipe recipe_;
+  const bool draws_node_wise_;
   const SamplingSpec before_last_;                       // where the last layer is compacted apart
   const std::unique_ptr<BuilderWorkspaces> workspaces_;  // the same
   // Per node type, where rows of the first layer are made straight from what is stored.

@@ -174,9 +174,11 @@ std::optional<WrongWeight> EdgeWeightPull::Take(Minibatch* minibatch) const {
     size_t begin = 0;  // of the block's edges among all
     std::optional<WrongWeight> found;
     ForEachBlockOf(of.input->relation, *minibatch, [&](Block& block) {
+      const std::vector<float> factors = std::move(block.coefficients);  // of the sampler
       block.coefficients.resize(block.indices.size());
       const auto wrong = ToWeights(
           of.input->spec, of.rows.data() + begin * of.input->spec.row_bytes(), block.coefficients);
+      for (size_t e = 0; e < factors.size(); ++e) block.coefficients[e] *= factors[e];
       if (wrong.has_value() && !found.has_value()) {
         found = {of.input->feature, of.ids[begin + wrong->first], wrong->second};
       }

@@ -74,7 +74,8 @@ class EdgeWeightPull {
 
   // What to pull, into memory of its own; nothing where there are no edges.
   [[nodiscard]] std::span<const RowRequest> requests() const { return requests_; }
-  // Once the rows are there: fills the coefficients of the same minibatch, or gives the first
+  // Once the rows are there: multiplies the coefficients of the same minibatch (1 where it has
+  // none), or gives the first
   // value, in the order of its relations, layers and edges, that is negative, NaN or above
   // 1e30.
   [[nodiscard]] std::optional<WrongWeight> Take(Minibatch* minibatch) const;

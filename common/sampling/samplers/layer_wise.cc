@@ -1,6 +1,7 @@
 // Minibatches of layer-wise draws (SAMPLING.md, "Layer-wise draws"). A layer's nodes are known as
 // soon as its column sums are: so its edges are asked for together with the sums of the next layer,
-// and a minibatch takes one exchange more than it has layers.
+// and a minibatch takes one exchange more than it has layers. Draws by out-degrees wait for
+// nothing, so the edges of all layers are asked for at once.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -30,30 +31,41 @@ class LayerWiseMaker final : public MinibatchMaker {
         request_(place.request),
         lists_(&place.schema, place.workspace),
         minibatch_(place.minibatch),
-        excluded_(place.request.exclude.begin(), place.request.exclude.end()) {}
+        excluded_(place.request.exclude.begin(), place.request.exclude.end()),
+        out_degrees_(place.out_degrees),
+        by_out_degrees_(place.request.spec->kind() == DrawKind::kFastGcn) {}
 
   StatusOr<bool> Next(const AnswerSpans& answers, TopologyQuestions* questions) override {
     if (!begun_) {
-      begun_ = true;
-      minibatch_->sampled_edges = 0;
-      minibatch_->layers.resize(request_.spec->layers.size());
-      HG_RETURN_IF_ERROR(lists_.AddSeeds(request_, &minibatch_->seed_positions));
-      AskSums(0, &questions->sums);
-      return true;
+      HG_RETURN_IF_ERROR(Begin());
+    } else {
+      std::span<ExtractedEdges> edges = answers.edges;
+      for (; taken_ < drawn_; ++taken_) HG_RETURN_IF_ERROR(AddBlocks(taken_, &edges));
+      if (drawn_ < layers()) HG_RETURN_IF_ERROR(DrawLayer(drawn_++, answers.sums));
     }
-    if (layer_ > 0) HG_RETURN_IF_ERROR(AddBlocks(layer_ - 1, answers.edges));
-    if (layer_ == minibatch_->layers.size()) {
+    while (drawn_ < layers()) {
+      lists_.GetSizes(&minibatch_->layers[drawn_].num_destinations);
+      if (!by_out_degrees_) break;
+      HG_RETURN_IF_ERROR(DrawLayer(drawn_++, {}));
+    }
+    if (taken_ == layers()) {
       lists_.CopyTo(&minibatch_->nodes);
       return false;
     }
-    HG_RETURN_IF_ERROR(DrawLayer(layer_, answers.sums));
-    ++layer_;
-    if (layer_ < minibatch_->layers.size()) AskSums(layer_, &questions->sums);
-    AskEdges(layer_ - 1, &questions->edges);
+    if (drawn_ < layers()) AskSums(drawn_, &questions->sums);
+    for (size_t l = taken_; l < drawn_; ++l) AskEdges(l, &questions->edges);
     return true;
   }
 
  private:
+  [[nodiscard]] Status Begin() {
+    begun_ = true;
+    minibatch_->sampled_edges = 0;
+    minibatch_->layers.resize(request_.spec->layers.size());
+    columns_.resize(layers());
+    return lists_.AddSeeds(request_, &minibatch_->seed_positions);
+  }
+  [[nodiscard]] size_t layers() const { return minibatch_->layers.size(); }
   [[nodiscard]] const std::vector<RelationRule>& RulesOf(size_t l) const {
     return request_.spec->layers[l];
   }
@@ -71,7 +83,6 @@ class LayerWiseMaker final : public MinibatchMaker {
   }
 
   void AskSums(size_t l, std::vector<ColumnGroup>* groups) {
-    lists_.GetSizes(&minibatch_->layers[l].num_destinations);
     for (const auto& [relation, rule] : RulesOf(l)) {
       if (rule.nothing()) continue;
       groups->push_back({.relation = relation,
@@ -88,53 +99,64 @@ class LayerWiseMaker final : public MinibatchMaker {
                          .wanted = {.edge_ids = request_.edge_ids,
                                     .column_degrees = WantsSourceDegrees(relation)},
                          .destinations = DestinationsOf(l, relation),
-                         .columns = columns_[r].ids});
+                         .columns = columns_[l][r].ids});
     }
   }
 
   // Draws the nodes of layer `l` and appends them to their lists as they were picked.
   [[nodiscard]] Status DrawLayer(size_t l, std::span<const ColumnSums> sums) {
-    columns_.resize(RulesOf(l).size());
+    columns_[l].resize(RulesOf(l).size());
     size_t answer = 0;
-    for (size_t r = 0; r < columns_.size(); ++r) {
+    for (size_t r = 0; r < columns_[l].size(); ++r) {
       const auto& [relation, rule] = RulesOf(l)[r];
       if (rule.nothing()) continue;
-      if (answer == sums.size()) return Internal("column sums of {} groups are missing", r);
-      const ColumnSumsView view = {sums[answer].sources, sums[answer].sums};
-      ++answer;
-      HG_RETURN_IF_ERROR(AddColumnSums(schema_.relations[relation].triple(), SourceNodes(relation),
-                                       {&view, 1}, &candidates_));
       const uint64_t layer_key = LayerKey(request_.batch_seed, static_cast<int>(l),
                                           static_cast<int>(schema_.relations.size()), relation);
-      HG_RETURN_IF_ERROR(Pick(rule, ColumnKey(layer_key)));
-      HG_RETURN_IF_ERROR(TakePicks(l, relation, &columns_[r]));
+      if (by_out_degrees_) {
+        HG_RETURN_IF_ERROR(PickByOutDegrees(rule, relation, ColumnKey(layer_key)));
+      } else {
+        if (answer == sums.size()) return Internal("column sums of {} groups are missing", r);
+        HG_RETURN_IF_ERROR(Pick(rule, relation, sums[answer++], ColumnKey(layer_key)));
+      }
+      HG_RETURN_IF_ERROR(TakePicks(l, relation, &columns_[l][r]));
     }
     lists_.GetSizes(&minibatch_->layers[l].num_sources);
     return OkStatus();
   }
 
-  // Sets picks_ to what is drawn of candidates_.
-  [[nodiscard]] Status Pick(const DrawRule& rule, uint64_t column_key) {
+  // Sets picks_ to the ids and weights of what is drawn of candidates.
+  [[nodiscard]] Status Pick(const DrawRule& rule, int relation, const ColumnSums& answer,
+                            uint64_t column_key) {
+    const ColumnSumsView view = {answer.sources, answer.sums};
+    HG_RETURN_IF_ERROR(AddColumnSums(schema_.relations[relation].triple(), SourceNodes(relation),
+                                     {&view, 1}, &candidates_));
     HG_RETURN_IF_ERROR(MakeWeights(rule.probability, candidates_.sums));
     sums_.Reset(std::span<const uint64_t>(candidates_.sums));
-    const int64_t nodes =
-        rule.fanout == kFullNeighborhood ? sums_.num_candidates() : int64_t{rule.fanout};
-    return drawer_.Draw(sums_, nodes, column_key, &picks_);
+    HG_RETURN_IF_ERROR(DrawOf(rule, sums_, column_key));
+    for (int64_t& position : picks_.positions) position = candidates_.sources[position];
+    return OkStatus();
+  }
+  [[nodiscard]] Status PickByOutDegrees(const DrawRule& rule, int relation, uint64_t column_key) {
+    const auto table = out_degrees_.Find(relation);
+    if (table == nullptr) return Internal("out-degrees of relation {} are missing", relation);
+    return DrawOf(rule, table->sums, column_key);
+  }
+  [[nodiscard]] Status DrawOf(const DrawRule& rule, const CandidateSums& sums,
+                              uint64_t column_key) {
+    const bool all = rule.fanout == kFullNeighborhood;
+    return drawer_.Draw(sums, all ? sums.num_candidates() : rule.fanout, column_key, &picks_);
   }
 
   [[nodiscard]] Status TakePicks(size_t l, int relation, AskedColumns* columns) {
     FusedNodes& list = lists_.of(schema_.SourceType(relation));
-    drawn_.clear();
+    const std::vector<int64_t>& drawn = picks_.positions;  // by now ids
     positions_.clear();
-    for (const int64_t position : picks_.positions) {
-      drawn_.push_back(candidates_.sources[static_cast<size_t>(position)]);
-    }
-    if (!list.Compact(drawn_, &positions_)) {
-      return UnknownNode(schema_, relation, list.UnknownIn(drawn_));
+    if (!list.Compact(drawn, &positions_)) {
+      return UnknownNode(schema_, relation, list.UnknownIn(drawn));
     }
     HG_RETURN_IF_ERROR(lists_.CheckLength(schema_.SourceType(relation)));
     FindExcluded(l, relation, columns);
-    columns->ids = drawn_;
+    columns->ids = drawn;
     for (const ExcludedRow& row : columns->excluded) {
       columns->ids.insert(columns->ids.end(), row.sources.begin(), row.sources.end());
     }
@@ -142,8 +164,8 @@ class LayerWiseMaker final : public MinibatchMaker {
     columns->ids.erase(std::unique(columns->ids.begin(), columns->ids.end()), columns->ids.end());
     columns->positions.assign(columns->ids.size(), -1);
     columns->weights.assign(columns->ids.size(), 0);
-    for (size_t i = 0; i < drawn_.size(); ++i) {
-      const auto at = std::lower_bound(columns->ids.begin(), columns->ids.end(), drawn_[i]);
+    for (size_t i = 0; i < drawn.size(); ++i) {
+      const auto at = std::lower_bound(columns->ids.begin(), columns->ids.end(), drawn[i]);
       columns->positions[at - columns->ids.begin()] = positions_[i];
       columns->weights[at - columns->ids.begin()] = picks_.weights[i];
     }
@@ -160,25 +182,25 @@ class LayerWiseMaker final : public MinibatchMaker {
     }
   }
 
-  // Takes the edges of layer `l`.
-  [[nodiscard]] Status AddBlocks(size_t l, std::span<ExtractedEdges> answers) {
+  // Takes the edges of layer `l` from the front of the answers.
+  [[nodiscard]] Status AddBlocks(size_t l, std::span<ExtractedEdges>* answers) {
     SampledLayer& sampled = minibatch_->layers[l];
     sampled.blocks.resize(RulesOf(l).size());
-    size_t answer = 0;
     for (size_t r = 0; r < sampled.blocks.size(); ++r) {
       const auto& [relation, rule] = RulesOf(l)[r];
       Block& block = sampled.blocks[r];
       Clear(relation, DestinationsOf(l, relation).size(), &block);
       if (rule.nothing()) continue;
-      if (answer == answers.size()) return Internal("edges of {} groups are missing", r);
-      const ExtractedEdges& edges = answers[answer++];
+      if (answers->empty()) return Internal("edges of {} groups are missing", r);
+      const ExtractedEdges& edges = answers->front();
+      *answers = answers->subspan(1);
       HG_RETURN_IF_ERROR(CheckEdges(schema_, relation, DestinationsOf(l, relation).size(),
-                                    columns_[r].ids.size(),
+                                    columns_[l][r].ids.size(),
                                     {request_.edge_ids, WantsSourceDegrees(relation)}, edges));
-      FillBlock(rule, columns_[r], edges, &block);
+      FillBlock(rule, columns_[l][r], edges, &block);
       if (WantsSourceDegrees(relation)) {
         block.degrees.resize(sampled.num_sources[schema_.SourceType(relation)]);
-        HG_RETURN_IF_ERROR(AddSourceDegrees(columns_[r], edges, &block));
+        HG_RETURN_IF_ERROR(AddSourceDegrees(columns_[l][r], edges, &block));
       }
       minibatch_->sampled_edges += std::ssize(block.indices);
     }
@@ -249,16 +271,17 @@ class LayerWiseMaker final : public MinibatchMaker {
   MinibatchLists lists_;
   Minibatch* const minibatch_;
   const std::vector<ExcludedEdges> excluded_;
+  const OutDegreeTables& out_degrees_;
+  const bool by_out_degrees_;
   bool begun_ = false;
-  size_t layer_ = 0;                   // whose nodes are to be drawn; the edges of that before are
-                                       // asked for
-  std::vector<AskedColumns> columns_;  // of that layer, by its relations
+  size_t taken_ = 0;  // layers whose edges are there
+  size_t drawn_ = 0;  // layers whose nodes are drawn; of those behind `taken_` edges are asked for
+  std::vector<std::vector<AskedColumns>> columns_;  // by layer and relation
   // Of one relation at a time; their memory is reused.
   ColumnSums candidates_;
   CandidateSums sums_;
   LayerWiseDrawer drawer_;
   LayerWisePicks picks_;
-  std::vector<int64_t> drawn_;
   std::vector<int32_t> positions_;
 };
 

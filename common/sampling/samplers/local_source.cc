@@ -16,6 +16,22 @@ ColumnEdges ColumnEdgesOf(const Schema& schema, const Topology& topology, int re
           .relation = triple};
 }
 
+Status CountPage(const ColumnEdges& edges, const ColumnGroup::Page& page, ColumnSums* sums) {
+  const RelationTopology part = edges.topology->Only(page.part);
+  ColumnEdges of_part = edges;
+  of_part.topology = &part;
+  std::vector<uint32_t> degrees;
+  HG_RETURN_IF_ERROR(CountOutDegrees(of_part, page.sources, &degrees));
+  sums->sources.clear();
+  sums->sums.clear();
+  for (size_t i = 0; i < degrees.size(); ++i) {
+    if (degrees[i] == 0) continue;
+    sums->sources.push_back(page.sources.begin + static_cast<int64_t>(i));
+    sums->sums.push_back(degrees[i]);
+  }
+  return OkStatus();
+}
+
 Status LocalSource::Draw(std::span<const LayerGroup> groups, std::vector<NeighborPicks>* picks) {
   picks->resize(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
@@ -37,9 +53,11 @@ Status LocalSource::SumColumns(std::span<const ColumnGroup> groups, std::vector<
   for (size_t g = 0; g < groups.size(); ++g) {
     const ColumnGroup& group = groups[g];
     const std::string triple = schema_.relations[group.relation].triple();
-    HG_RETURN_IF_ERROR(
-        halograph::SumColumns(ColumnEdgesOf(schema_, topology_, group.relation, triple),
-                              group.destinations, group.value, workspace.get(), &(*sums)[g]));
+    const ColumnEdges edges = ColumnEdgesOf(schema_, topology_, group.relation, triple);
+    HG_RETURN_IF_ERROR(group.page.has_value()
+                           ? CountPage(edges, *group.page, &(*sums)[g])
+                           : halograph::SumColumns(edges, group.destinations, group.value,
+                                                   workspace.get(), &(*sums)[g]));
   }
   return OkStatus();
 }

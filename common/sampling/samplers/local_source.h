@@ -41,6 +41,11 @@ class LocalSource final : public TopologySource {
   IdlePool<ColumnWorkspace>& workspaces_;
 };
 
+// Answers one group that asks for a page, of a part that is here.
+//   OutOfRange, DataLoss  as CountOutDegrees
+[[nodiscard]] Status CountPage(const ColumnEdges& edges, const ColumnGroup::Page& page,
+                               ColumnSums* sums);
+
 // A relation of the schema as column sums and extraction read it. `triple`: outlives what is made.
 [[nodiscard]] ColumnEdges ColumnEdgesOf(const Schema& schema, const Topology& topology,
                                         int relation, std::string_view triple);

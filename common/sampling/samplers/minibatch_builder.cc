@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <set>
 #include <utility>
 
 #include "common/sampling/samplers/layer_answers.h"
@@ -12,22 +13,29 @@ namespace halograph {
 // Minibatches that are made together: of valid requests, at most kMinibatchesTogether.
 class MinibatchesInMaking::Together {
  public:
-  Together(const Schema& schema, std::vector<FusedWorkspacePool::Lease> leases)
-      : schema_(schema), leases_(std::move(leases)) {}
+  Together(const Schema& schema, OutDegreeTables* out_degrees,
+           std::vector<FusedWorkspacePool::Lease> leases)
+      : schema_(schema), out_degrees_(*out_degrees), leases_(std::move(leases)) {}
 
   void Begin(std::span<const SampleRequest> requests, std::span<Minibatch> minibatches) {
     makers_.reserve(requests.size());
     for (size_t i = 0; i < requests.size(); ++i) {
       const SamplerKind& sampler = SamplerOf(requests[i].spec->kind());
-      makers_.push_back(
-          {.maker = sampler.make({schema_, requests[i], &*leases_[i], &minibatches[i]})});
+      makers_.push_back({.maker = sampler.make(
+                             {schema_, requests[i], &*leases_[i], out_degrees_, &minibatches[i]})});
     }
+    FindMissing(requests);
   }
 
   // Takes the answers, of which the first time there are none, and asks on. False: all are made.
   [[nodiscard]] StatusOr<bool> Next() {
     HG_RETURN_IF_ERROR(CheckCounts());
     HG_RETURN_IF_ERROR(CheckAnswers(schema_, questions_.draws, answers_.draws));
+    if (!missing_.empty() && questions_.size() == 0) {
+      for (const int relation : missing_) out_degrees_.Ask(relation, &questions_.sums);
+      return true;
+    }
+    HG_RETURN_IF_ERROR(TakeMissing());
     questions_.clear();
     Counts begin;
     bool asks = false;
@@ -58,6 +66,30 @@ class MinibatchesInMaking::Together {
     Counts ends = {};                       // of its questions
   };
 
+  // Relations whose out-degrees are needed and not there: asked for before all else.
+  void FindMissing(std::span<const SampleRequest> requests) {
+    for (const SampleRequest& request : requests) {
+      if (request.spec->kind() != DrawKind::kFastGcn) continue;
+      for (const std::vector<RelationRule>& layer : request.spec->layers) {
+        for (const auto& [relation, rule] : layer) {
+          if (!rule.nothing() && out_degrees_.Find(relation) == nullptr) missing_.insert(relation);
+        }
+      }
+    }
+  }
+  [[nodiscard]] Status TakeMissing() {
+    if (missing_.empty()) return OkStatus();
+    const size_t parts = questions_.sums.size() / missing_.size();
+    size_t begin = 0;
+    for (const int relation : missing_) {
+      HG_RETURN_IF_ERROR(
+          out_degrees_.Take(relation, std::span(answers_.sums).subspan(begin, parts)));
+      begin += parts;
+    }
+    missing_.clear();
+    return OkStatus();
+  }
+
   [[nodiscard]] Status CheckCounts() {
     if (questions_.size() == 0) return OkStatus();
     if (answers_.sums.size() == questions_.sums.size() &&
@@ -76,6 +108,8 @@ class MinibatchesInMaking::Together {
   }
 
   const Schema& schema_;
+  OutDegreeTables& out_degrees_;
+  std::set<int> missing_;
   const std::vector<FusedWorkspacePool::Lease> leases_;
   std::vector<Making> makers_;
   TopologyQuestions questions_;
@@ -113,7 +147,8 @@ StatusOr<bool> MinibatchesInMaking::Next() {
       if (requests_.empty()) return false;
       const size_t size = std::min<size_t>(kMinibatchesTogether, requests_.size());
       HG_ASSIGN_OR_RETURN(auto leases, workspaces_->Take(static_cast<int>(size), limits_));
-      together_ = std::make_unique<Together>(schema_, std::move(leases));
+      together_ =
+          std::make_unique<Together>(schema_, &workspaces_->out_degrees(), std::move(leases));
       together_->Begin(requests_.first(size), minibatches_.first(size));
       requests_ = requests_.subspan(size);
       minibatches_ = minibatches_.subspan(size);

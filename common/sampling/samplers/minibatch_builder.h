@@ -13,6 +13,7 @@
 #include "common/sampling/kernel/workspace.h"
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
+#include "common/sampling/samplers/out_degrees.h"
 #include "common/sampling/topology_source.h"
 
 namespace halograph {
@@ -24,9 +25,14 @@ class BuilderWorkspaces : public FusedWorkspacePool {
   static constexpr int kLimit = 64;  // minibatches in the making at once; more wait
   static constexpr int64_t kTableNodes = int64_t{1} << 24;
 
-  // `schema` must outlive it.
-  explicit BuilderWorkspaces(const Schema* schema)
-      : FusedWorkspacePool(schema, kLimit, kTableNodes) {}
+  // Of a store with so many parts. `schema` must outlive it.
+  explicit BuilderWorkspaces(const Schema* schema, int num_parts)
+      : FusedWorkspacePool(schema, kLimit, kTableNodes), out_degrees_(schema, num_parts) {}
+
+  [[nodiscard]] OutDegreeTables& out_degrees() { return out_degrees_; }
+
+ private:
+  OutDegreeTables out_degrees_;
 };
 
 // At most so many minibatches of one call are made together; more follow in groups of as many.

@@ -12,6 +12,7 @@
 #include "common/sampling/kernel/workspace.h"
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
+#include "common/sampling/samplers/out_degrees.h"
 #include "common/sampling/topology_source.h"
 
 namespace halograph {
@@ -42,12 +43,15 @@ struct MakerPlace {
   const Schema& schema;
   const SampleRequest& request;
   FusedWorkspace* workspace;
-  Minibatch* minibatch;  // overwritten, its memory reused
+  const OutDegreeTables& out_degrees;  // of all relations that kFastGcn draws from
+  Minibatch* minibatch;                // overwritten, its memory reused
 };
 
 // One maker for every kind of draw.
 //   node_wise.cc   each destination's draws by itself: one exchange a layer
-//   layer_wise.cc  sources for all destinations together: one exchange a layer, and one before
+//   layer_wise.cc  sources for all destinations together: one exchange a layer, and one before;
+//   where
+//                  they are drawn by out-degrees, one for all layers
 [[nodiscard]] std::unique_ptr<MinibatchMaker> MakeNodeWise(const MakerPlace& place);
 [[nodiscard]] std::unique_ptr<MinibatchMaker> MakeLayerWise(const MakerPlace& place);
 

@@ -10,11 +10,15 @@ namespace {
 constexpr std::string_view kOfNeighbor[] = {"fanouts", "replace", "sampling-weights"};
 constexpr std::string_view kOfLadies[] = {"layer-nodes", "layer-probability", "layer-estimate"};
 
+constexpr std::string_view kOfFastGcn[] = {"layer-nodes", "layer-estimate"};
+
 constexpr SamplerKind kKinds[] = {
     {"neighbor", "in-edges of each node by itself, --fanouts", DrawKind::kNeighbor, MakeNodeWise,
      kOfNeighbor},
     {"ladies", "--layer-nodes sources for all nodes of a layer together, by their edges",
      DrawKind::kLadies, MakeLayerWise, kOfLadies},
+    {"fastgcn", "the same of all nodes, by their out-degrees", DrawKind::kFastGcn, MakeLayerWise,
+     kOfFastGcn},
 };
 
 }  // namespace

@@ -62,7 +62,7 @@ MemoryGraph::MemoryGraph(const TestGraphSpec& spec, IdWidth width) : schema(Test
 
 StatusOr<Minibatch> BuildAlone(const Schema& schema, const SampleRequest& request,
                                TopologySource& source) {
-  BuilderWorkspaces workspaces(&schema);
+  BuilderWorkspaces workspaces(&schema, 1);
   Minibatch minibatch;
   HG_RETURN_IF_ERROR(BuildMinibatches(schema, {&request, 1}, source, &workspaces, {&minibatch, 1}));
   return minibatch;

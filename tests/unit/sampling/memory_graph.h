@@ -44,7 +44,7 @@ struct MemoryGraph {
   Topology topology;                                       // views of them
 };
 
-// One minibatch by BuildMinibatches, in a workspace of its own.
+// One minibatch by BuildMinibatches, in a workspace of its own. Not by out-degrees.
 [[nodiscard]] StatusOr<Minibatch> BuildAlone(const Schema& schema, const SampleRequest& request,
                                              TopologySource& source);
 

@@ -42,7 +42,7 @@ void ExpectTrueEdges(const MemoryGraph& graph, const Minibatch& minibatch) {
 // The same, with the last layer's sources compacted behind all else.
 StatusOr<Minibatch> BuildLastApart(const Schema& schema, const SampleRequest& request,
                                    TopologySource& source) {
-  BuilderWorkspaces workspaces(&schema);
+  BuilderWorkspaces workspaces(&schema, 1);
   const SamplingSpec others = WithoutLast(*request.spec);
   SampleRequest before_last = request;
   before_last.spec = &others;
@@ -106,9 +106,10 @@ TEST(BuildMinibatchesTest, AgreesWithTheSlowOracleOnRandomTypedGraphs) {
 SamplingSpec RandomLayerWise(const Schema& schema, CounterRng* rng) {
   constexpr int32_t kNodes[] = {-1, 0, 1, 2, 5, 20, 1000};
   SamplingSpec spec = RandomSpec(schema, kNodes, 4, rng);
+  const DrawKind kind = rng->NextBounded(2) == 0 ? DrawKind::kLadies : DrawKind::kFastGcn;
   for (auto& layer : spec.layers) {
     for (auto& [relation, rule] : layer) {
-      rule.kind = DrawKind::kLadies;
+      rule.kind = kind;
       rule.replace = false;
       rule.probability = static_cast<LayerProbability>(rng->NextBounded(4));
       rule.estimate = static_cast<LayerEstimate>(rng->NextBounded(2));
@@ -129,15 +130,18 @@ TEST(BuildMinibatchesTest, LayerWiseDrawsAgreeWithTheSlowOracleOnRandomTypedGrap
     const SamplingSpec sampling = RandomLayerWise(graph.schema, &rng);
     const RandomSeedLists seeds(graph.schema, UINT32_MAX, &rng);
     const RandomExclusions exclude(graph, &rng);
-    SampleRequest request{.seeds = seeds.lists(),
-                          .batch_seed = rng.Next(),
-                          .spec = &sampling,
-                          .exclude = exclude.edges(),
-                          .edge_ids = rng.NextBounded(2) == 0,
-                          .source_degrees = rng.NextBounded(2) == 0};
-    const auto minibatch = BuildAlone(graph.schema, request, source);
-    ASSERT_TRUE(minibatch.ok()) << minibatch.status();
-    EXPECT_TRUE(*minibatch == SlowMinibatch(graph, request)) << "graph " << seed;
+    const SampleRequest request{.seeds = seeds.lists(),
+                                .batch_seed = rng.Next(),
+                                .spec = &sampling,
+                                .exclude = exclude.edges(),
+                                .edge_ids = rng.NextBounded(2) == 0,
+                                .source_degrees = rng.NextBounded(2) == 0};
+    BuilderWorkspaces workspaces(&graph.schema, 1 + static_cast<int>(seed % 4));
+    Minibatch minibatch;
+    const Status built =
+        BuildMinibatches(graph.schema, {&request, 1}, source, &workspaces, {&minibatch, 1});
+    ASSERT_EQ(built, OkStatus());
+    EXPECT_TRUE(minibatch == SlowMinibatch(graph, request)) << "graph " << seed;
   }
 }
 
@@ -147,7 +151,7 @@ TEST(BuildMinibatchesTest, LayerWiseMinibatchesTakeOneExchangeMoreThanLayers) {
   for (auto& layer : spec.layers) layer[0].rule.kind = DrawKind::kLadies;
   const std::vector<int64_t> seeds = {5, 50};
   const std::vector<SampleRequest> requests(3, {.seeds = {{.ids = seeds}}, .spec = &spec});
-  BuilderWorkspaces workspaces(&graph.schema);
+  BuilderWorkspaces workspaces(&graph.schema, 2);
   std::vector<Minibatch> minibatches(requests.size());
   MinibatchesInMaking making(graph.schema, requests, &workspaces, minibatches, {});
   LocalSource source(&graph.schema, &graph.topology, nullptr);
@@ -158,6 +162,28 @@ TEST(BuildMinibatchesTest, LayerWiseMinibatchesTakeOneExchangeMoreThanLayers) {
   }
   EXPECT_EQ(asked, (std::vector<std::pair<size_t, size_t>>{{3, 0}, {3, 3}, {3, 3}, {0, 3}}));
   EXPECT_TRUE(minibatches[2] == SlowMinibatch(graph, requests[2]));
+}
+
+TEST(BuildMinibatchesTest, FastGcnAsksForOutDegreesOnceAndThenForAllLayersAtOnce) {
+  const MemoryGraph graph(RandomGraph({.parts = 2, .nodes = 300}), IdWidth::k32);
+  SamplingSpec spec = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{20, 20, 20});
+  for (auto& layer : spec.layers) layer[0].rule.kind = DrawKind::kFastGcn;
+  const std::vector<int64_t> seeds = {5, 50};
+  const std::vector<SampleRequest> requests(3, {.seeds = {{.ids = seeds}}, .spec = &spec});
+  BuilderWorkspaces workspaces(&graph.schema, 2);
+  for (const bool first : {true, false}) {
+    std::vector<Minibatch> minibatches(requests.size());
+    MinibatchesInMaking making(graph.schema, requests, &workspaces, minibatches, {});
+    LocalSource source(&graph.schema, &graph.topology, nullptr);
+    std::vector<std::pair<size_t, size_t>> asked;  // sums, edges
+    for (auto asks = making.Next(); asks.ok() && *asks; asks = making.Next()) {
+      asked.emplace_back(making.questions().sums.size(), making.questions().edges.size());
+      ASSERT_EQ(source.Ask(making.questions(), making.answers()), OkStatus());
+    }
+    using Asked = std::vector<std::pair<size_t, size_t>>;
+    EXPECT_EQ(asked, first ? (Asked{{2, 0}, {0, 9}}) : (Asked{{0, 9}}));
+    EXPECT_TRUE(minibatches[2] == SlowMinibatch(graph, requests[2]));
+  }
 }
 
 TEST(BuildMinibatchesTest, SelfLoopsAndParallelEdgesAreEdgesLikeOthers) {
@@ -264,7 +290,7 @@ TEST(BuildMinibatchesTest, SeveralRequestsShareTheCallsOfALayerAndGiveWhatEachGi
       {.seeds = second.lists(), .batch_seed = 2, .spec = &shallow},
       {.seeds = {}, .batch_seed = 3, .spec = &deep}};
   CountingSource source(graph);
-  BuilderWorkspaces workspaces(&graph.schema);
+  BuilderWorkspaces workspaces(&graph.schema, 2);
   std::vector<Minibatch> minibatches(3);
   for (int round = 0; round < 2; ++round) {  // the second time in used memory
     source.groups_of_calls.clear();
@@ -291,7 +317,7 @@ TEST(BuildMinibatchesTest, MoreRequestsThanAreMadeTogetherFollowInGroups) {
     requests.push_back({.seeds = {{.ids = seeds}}, .batch_seed = i, .spec = &spec});
   }
   CountingSource source(graph);
-  BuilderWorkspaces workspaces(&graph.schema);
+  BuilderWorkspaces workspaces(&graph.schema, 2);
   std::vector<Minibatch> minibatches(requests.size());
   ASSERT_EQ(BuildMinibatches(graph.schema, requests, source, &workspaces, minibatches), OkStatus());
   EXPECT_EQ(source.groups_of_calls, (std::vector<size_t>{kMinibatchesTogether, 3}));

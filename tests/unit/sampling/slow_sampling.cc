@@ -68,13 +68,19 @@ int64_t EdgesBefore(const InEdges& in_edges, int64_t v) {
 
 // What is drawn of a relation's sources for all `destinations`, with the factor of each.
 std::map<int64_t, double> SlowColumns(const InEdges& in_edges, const DrawRule& rule,
-                                      uint64_t layer_key, const std::vector<int64_t>& destinations,
+                                      uint64_t layer_key, std::vector<int64_t> destinations,
                                       std::vector<int64_t>* picked) {
+  const bool by_all = rule.kind == DrawKind::kFastGcn;
+  const auto probability = by_all ? LayerProbability::kCount : rule.probability;
+  if (by_all) {
+    destinations.resize(in_edges.size());
+    std::iota(destinations.begin(), destinations.end(), 0);
+  }
   std::map<int64_t, uint64_t> sums;
   for (const int64_t v : destinations) {
     for (const int64_t u : in_edges[v]) {
       sums[u] +=
-          rule.probability == LayerProbability::kDegree ? DegreeShare(std::ssize(in_edges[v])) : 1;
+          probability == LayerProbability::kDegree ? DegreeShare(std::ssize(in_edges[v])) : 1;
     }
   }
   std::vector<int64_t> candidates;
@@ -83,7 +89,7 @@ std::map<int64_t, double> SlowColumns(const InEdges& in_edges, const DrawRule& r
     candidates.push_back(u);
     weights.push_back(sum);
   }
-  EXPECT_EQ(MakeWeights(rule.probability, weights), OkStatus());
+  EXPECT_EQ(MakeWeights(probability, weights), OkStatus());
   CandidateSums of;
   of.Reset(std::span<const uint64_t>(weights));
   LayerWisePicks picks;

@@ -35,7 +35,7 @@ TEST(WeightedMinibatchTest, BuiltAndFusedMinibatchesAreGolden) {
   ThreadPool pool("test", 3, 64);
   LocalSource source(&set->schema(), &set->topology(), &pool);
   const FusedSampler fused(&set->schema(), &set->topology());
-  BuilderWorkspaces workspaces(&set->schema());
+  BuilderWorkspaces workspaces(&set->schema(), 1);
   FusedWorkspace workspace(set->schema());
   ASSERT_GE(golden->minibatches.size(), 5U);
   for (const GoldenMinibatch& expected : golden->minibatches) {
@@ -57,7 +57,7 @@ TEST(EdgeColumnsTest, BuiltAndFusedMinibatchesAreGolden) {
   const auto set = WriteAndOpen(golden->spec, folder);
   ASSERT_NE(set, nullptr);
   ThreadPool pool("test", 3, 64);
-  BuilderWorkspaces workspaces(&set->schema());
+  BuilderWorkspaces workspaces(&set->schema(), 1);
   FusedWorkspace workspace(set->schema());
   Minibatch minibatch;  // its memory is reused: what is not asked for is empty again
   ASSERT_GE(golden->minibatches.size(), 15U);
@@ -95,7 +95,7 @@ TEST(WeightedMinibatchTest, ThreadsChangeNoMinibatch) {
   for (int64_t i = 0; i < 3000; ++i) seeds[i] = (i * 1597) % 4000;
   ThreadPool pool("test", 4, 64);
   LocalSource source(&set->schema(), &set->topology(), nullptr);
-  BuilderWorkspaces workspaces(&set->schema());
+  BuilderWorkspaces workspaces(&set->schema(), 1);
   for (const bool replace : {false, true}) {
     SamplingSpec spec =
         SamplingSpec::Uniform(set->schema(), std::vector<int32_t>{10, 7, 3}, replace);

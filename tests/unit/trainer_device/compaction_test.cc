@@ -77,7 +77,7 @@ TEST_P(DeviceCompactionTest, GivesTheValuesOfTheMapInEveryOrder) {
     type.name = std::to_string(nodes);
     type.count = nodes;
   }
-  BuilderWorkspaces workspaces(&schema);
+  BuilderWorkspaces workspaces(&schema, 1);
   const CompactIds by_map = CompactByMap(&workspaces);
   const CompactIds on_device = On(Device(FakeDevice::Get(), [](int64_t bytes) {
     return FakeDevice::PinnedMemory({bytes}, torch::kUInt8);

@@ -422,7 +422,7 @@ TEST_F(MinibatchStreamTest, ALastLayerThatIsCompactedApartChangesNoStep) {
   const StreamOptions options{.batch_size = 6, .epochs = 2, .threads = 2, .prefetch = 2};
   const auto wanted = Drain(stores_.graph.get(), options);
   RecordingStore elsewhere(stores_.graph.get());
-  BuilderWorkspaces workspaces(&stores_.graph->info().schema);
+  BuilderWorkspaces workspaces(&stores_.graph->info().schema, 1);
   std::atomic<size_t> compacted = 0;
   compact_ = [&, by_map = CompactByMap(&workspaces)](std::span<const IdsToCompact> types) {
     ++compacted;
@@ -590,7 +590,7 @@ TEST_F(MinibatchStreamTest, EdgesHaveTheSameWeightsWhicheverWayTheyCome) {
   options.prefetch = 4;
   expect_the_same(stores_.graph.get());
   RecordingStore elsewhere(stores_.graph.get());
-  BuilderWorkspaces workspaces(&stores_.graph->info().schema);
+  BuilderWorkspaces workspaces(&stores_.graph->info().schema, 1);
   compact_ = CompactByMap(&workspaces);
   expect_the_same(&elsewhere);
   stores_.rows = std::make_shared<LateRows>(stores_.rows);
