@@ -58,6 +58,42 @@ namespace sample_group_reply {
 enum : uint32_t { kCounts = 1, kSources32, kSources64, kEdgeIds, kWeights, kMoreEdges };
 }
 
+namespace column_sums_request {
+enum : uint32_t { kGroups = 1, kMaxBytes };
+}
+
+namespace column_sums_group {
+enum : uint32_t { kRelation = 1, kValue, kDestinations, kPage, kFromSource };
+}
+
+namespace column_page {
+enum : uint32_t { kPart = 1, kSourceBegin, kSourceEnd };
+}
+
+namespace column_sums_reply {
+enum : uint32_t { kGroups = 1 };
+}
+
+namespace column_sums_group_reply {
+enum : uint32_t { kSources32 = 1, kSources64, kSums, kMore };
+}
+
+namespace extract_request {
+enum : uint32_t { kGroups = 1, kMaxBytes };
+}
+
+namespace extract_group {
+enum : uint32_t { kRelation = 1, kDestinations, kColumns, kEdgeIds, kDegreesOf };
+}
+
+namespace extract_reply {
+enum : uint32_t { kGroups = 1 };
+}
+
+namespace extract_group_reply {
+enum : uint32_t { kCounts = 1, kColumns, kEdgeIds, kDegrees, kOtherDegrees };
+}
+
 namespace pull_request {
 enum : uint32_t { kEdge = 1, kType, kName, kIds, kMinLsn };
 }

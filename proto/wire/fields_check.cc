@@ -41,6 +41,36 @@ HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, EdgeIds);
 HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Weights);
 HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, MoreEdges);
 
+HALOGRAPH_SAME(column_sums_request, ColumnSumsRequest, Groups);
+HALOGRAPH_SAME(column_sums_request, ColumnSumsRequest, MaxBytes);
+HALOGRAPH_SAME(column_sums_group, ColumnSumsGroup, Relation);
+HALOGRAPH_SAME(column_sums_group, ColumnSumsGroup, Value);
+HALOGRAPH_SAME(column_sums_group, ColumnSumsGroup, Destinations);
+HALOGRAPH_SAME(column_sums_group, ColumnSumsGroup, Page);
+HALOGRAPH_SAME(column_sums_group, ColumnSumsGroup, FromSource);
+HALOGRAPH_SAME(column_page, ColumnSumsGroup_Page, Part);
+HALOGRAPH_SAME(column_page, ColumnSumsGroup_Page, SourceBegin);
+HALOGRAPH_SAME(column_page, ColumnSumsGroup_Page, SourceEnd);
+HALOGRAPH_SAME(column_sums_reply, ColumnSumsReply, Groups);
+HALOGRAPH_SAME(column_sums_group_reply, ColumnSumsGroupReply, Sources32);
+HALOGRAPH_SAME(column_sums_group_reply, ColumnSumsGroupReply, Sources64);
+HALOGRAPH_SAME(column_sums_group_reply, ColumnSumsGroupReply, Sums);
+HALOGRAPH_SAME(column_sums_group_reply, ColumnSumsGroupReply, More);
+
+HALOGRAPH_SAME(extract_request, ExtractRequest, Groups);
+HALOGRAPH_SAME(extract_request, ExtractRequest, MaxBytes);
+HALOGRAPH_SAME(extract_group, ExtractGroup, Relation);
+HALOGRAPH_SAME(extract_group, ExtractGroup, Destinations);
+HALOGRAPH_SAME(extract_group, ExtractGroup, Columns);
+HALOGRAPH_SAME(extract_group, ExtractGroup, EdgeIds);
+HALOGRAPH_SAME(extract_group, ExtractGroup, DegreesOf);
+HALOGRAPH_SAME(extract_reply, ExtractReply, Groups);
+HALOGRAPH_SAME(extract_group_reply, ExtractGroupReply, Counts);
+HALOGRAPH_SAME(extract_group_reply, ExtractGroupReply, Columns);
+HALOGRAPH_SAME(extract_group_reply, ExtractGroupReply, EdgeIds);
+HALOGRAPH_SAME(extract_group_reply, ExtractGroupReply, Degrees);
+HALOGRAPH_SAME(extract_group_reply, ExtractGroupReply, OtherDegrees);
+
 HALOGRAPH_SAME(pull_request, PullRequest, Edge);
 HALOGRAPH_SAME(pull_request, PullRequest, Type);
 HALOGRAPH_SAME(pull_request, PullRequest, Name);

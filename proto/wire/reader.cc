@@ -14,6 +14,15 @@ static_assert(std::endian::native == std::endian::little, "numbers travel as the
 constexpr ptrdiff_t kVarintRoom = 10;
 constexpr int kDeepestGroup = 64;
 
+// Widens `count` ids that lie at `from`, at any alignment.
+void Widen(const std::byte* from, size_t count, int64_t* to) {
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t id = 0;
+    std::memcpy(&id, from + i * sizeof(id), sizeof(id));
+    to[i] = id;
+  }
+}
+
 }  // namespace
 
 Reader::Reader(Pieces pieces) : pieces_(pieces) {
@@ -157,6 +166,29 @@ void Reader::PackedUint32(std::vector<uint32_t>* out) {
   }
   out->resize(static_cast<size_t>(to - out->data()));
   Leave(outer);
+}
+
+void Reader::PackedNarrow(std::vector<int64_t>* out) {
+  constexpr size_t kBytes = sizeof(uint32_t);
+  size_t left = Length();
+  if (left % kBytes != 0) return Fail();
+  const size_t before = out->size();
+  out->resize(before + left / kBytes);
+  int64_t* to = out->data() + before;
+  while (left > 0) {
+    const std::span<const std::byte> run = Run(left);
+    const size_t whole = run.size() / kBytes;
+    Widen(run.data(), whole, to);
+    to += whole;
+    left -= run.size();
+    const std::span<const std::byte> cut = run.subspan(whole * kBytes);  // an id's first bytes
+    if (cut.empty()) continue;
+    uint32_t id = 0;
+    std::memcpy(&id, cut.data(), cut.size());
+    Bytes(reinterpret_cast<std::byte*>(&id) + cut.size(), kBytes - cut.size());
+    left -= kBytes - cut.size();
+    *to++ = id;
+  }
 }
 
 void Reader::SkipField(uint32_t tag) { SkipField(tag, 0); }

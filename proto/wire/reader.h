@@ -79,6 +79,15 @@ class Reader {
     Bytes(out->data() + before, length);
   }
 
+  // A packed field of ids of 4 bytes, behind those that `out` has.
+  void PackedNarrow(std::vector<int64_t>* out);
+  // A packed field of varints, behind those that `out` has.
+  void PackedUint64(std::vector<uint64_t>* out) {
+    Message([&] {
+      while (left() > 0) out->push_back(Varint());
+    });
+  }
+
  private:
   // Goes over to the next piece; false if nothing is left.
   bool Refill();

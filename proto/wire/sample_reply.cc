@@ -1,7 +1,6 @@
 #include "proto/wire/sample_reply.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 
 #include "proto/wire/writer.h"
@@ -11,39 +10,6 @@ namespace halograph::wire {
 namespace {
 
 // ---- reading ---------------------------------------------------------------------------------
-
-// Widens `count` ids that lie at `from`, at any alignment.
-void Widen(const std::byte* from, size_t count, int64_t* to) {
-  for (size_t i = 0; i < count; ++i) {
-    uint32_t id = 0;
-    std::memcpy(&id, from + i * sizeof(id), sizeof(id));
-    to[i] = id;
-  }
-}
-
-// A packed field of ids of 4 bytes, behind those that `out` has.
-void ReadNarrow(Reader& in, std::vector<int64_t>* out) {
-  constexpr size_t kBytes = sizeof(uint32_t);
-  size_t left = in.Length();
-  if (left % kBytes != 0) return in.Fail();
-  const size_t before = out->size();
-  out->resize(before + left / kBytes);
-  int64_t* to = out->data() + before;
-  while (left > 0) {
-    const std::span<const std::byte> run = in.Run(left);
-    const size_t whole = run.size() / kBytes;
-    Widen(run.data(), whole, to);
-    to += whole;
-    left -= run.size();
-    const std::span<const std::byte> cut = run.subspan(whole * kBytes);  // an id's first bytes
-    if (cut.empty()) continue;
-    uint32_t id = 0;
-    std::memcpy(&id, cut.data(), cut.size());
-    in.Bytes(reinterpret_cast<std::byte*>(&id) + cut.size(), kBytes - cut.size());
-    left -= kBytes - cut.size();
-    *to++ = id;
-  }
-}
 
 // Sources came in 4 bytes each, and in 8.
 struct Widths {
@@ -64,7 +30,7 @@ void ReadGroup(Reader& in, SampleGroupReply* group, Widths* found) {
         group->counts.push_back(static_cast<uint32_t>(in.Varint()));
         break;
       case Tag(f::kSources32, kBytes):
-        ReadNarrow(in, &group->sources);
+        in.PackedNarrow(&group->sources);
         found->narrow += group->sources.size() - sources_before;
         break;
       case Tag(f::kSources32, kFixed32):

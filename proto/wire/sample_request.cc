@@ -110,10 +110,6 @@ void ReadGroup(Reader& in, SampleGroup* group, std::optional<OlderRule>* older) 
 
 // ---- writing ---------------------------------------------------------------------------------
 
-size_t PackedBytes(uint32_t field, std::span<const int64_t> ids) {
-  return ids.empty() ? 0 : FieldBytes(field, ids.size_bytes());
-}
-
 size_t TextBytes(uint32_t field, std::string_view text) {
   return text.empty() ? 0 : FieldBytes(field, text.size());
 }
@@ -182,7 +178,7 @@ class OlderRules {
 size_t BytesBesideRule(const SampleGroupView& group) {
   namespace f = sample_group;
   size_t bytes = TextBytes(f::kRelation, group.relation);
-  bytes += PackedBytes(f::kDestinations, group.destinations);
+  bytes += IdsBytes(f::kDestinations, group.destinations);
   if (group.batch_seed.has_value()) bytes += 1 + sizeof(uint64_t);
   if (group.layer.has_value()) bytes += 1 + VarintBytes(*group.layer);
   if (group.first_edge > 0) bytes += 1 + VarintBytes(group.first_edge);

@@ -68,6 +68,39 @@ inline std::byte* PutIds(uint32_t field, std::span<const int64_t> ids, std::byte
   return ids.empty() ? out : PutBytes(std::as_bytes(ids), PutLength(field, ids.size_bytes(), out));
 }
 
+// Of such a field.
+inline size_t IdsBytes(uint32_t field, std::span<const int64_t> ids) {
+  return ids.empty() ? 0 : FieldBytes(field, ids.size_bytes());
+}
+
+// A packed field of the same in 4 bytes each; nothing if there are none. Requires ids below 2^32.
+inline std::byte* PutNarrow(uint32_t field, std::span<const int64_t> ids, std::byte* out) {
+  if (ids.empty()) return out;
+  out = PutLength(field, ids.size() * sizeof(uint32_t), out);
+  for (const int64_t id : ids) out = PutFixed(static_cast<uint32_t>(id), out);
+  return out;
+}
+
+// A packed field of varints, none below 0; nothing if there are none.
+template <typename T>
+size_t VarintsBytes(std::span<const T> values) {
+  size_t bytes = 0;
+  for (const T value : values) bytes += VarintBytes(static_cast<uint64_t>(value));
+  return bytes;
+}
+template <typename T>
+std::byte* PutVarints(uint32_t field, std::span<const T> values, std::byte* out) {
+  if (values.empty()) return out;
+  out = PutLength(field, VarintsBytes(values), out);
+  for (const T value : values) out = PutVarint(static_cast<uint64_t>(value), out);
+  return out;
+}
+// Of such a field.
+template <typename T>
+size_t VarintsFieldBytes(uint32_t field, std::span<const T> values) {
+  return values.empty() ? 0 : FieldBytes(field, VarintsBytes(values));
+}
+
 // A packed field of varints.
 inline std::byte* PutPacked(uint32_t field, std::span<const int64_t> values, std::byte* out) {
   size_t length = 0;

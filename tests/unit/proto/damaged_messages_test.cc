@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "proto/wire/column_sums.h"
+#include "proto/wire/extract.h"
 #include "proto/wire/pull.h"
 #include "proto/wire/push.h"
 #include "proto/wire/read_replies.h"
@@ -142,6 +144,95 @@ TEST(DamagedMessagesTest, SampleReply) {
         EXPECT_TRUE(source >= 0 && source < expected[g].source_nodes);
       }
       for (const int64_t edge : group.edge_ids) EXPECT_TRUE(edge >= 0 && edge < 1000);
+    }
+    return OkStatus();
+  });
+}
+
+TEST(DamagedMessagesTest, ColumnSumsRequest) {
+  const std::vector<int64_t> ids = Ids(9);
+  const std::vector<ColumnSumsGroupView> groups = {
+      {.relation = "a:b:c", .value = 1, .destinations = ids, .from_source = 300},
+      {.relation = "a:b:c", .page = ColumnPage{.part = 1, .source_begin = 2, .source_end = 900}}};
+  Fuzz(WriteColumnSumsRequest(groups, 4096), absl::StatusCode::kInvalidArgument,
+       [](Pieces pieces) -> Status {
+         const auto request = ReadColumnSumsRequest(pieces, 3);
+         EXPECT_TRUE(!request.ok() || request->groups.size() <= 4);
+         return request.status();
+       });
+}
+
+TEST(DamagedMessagesTest, ColumnSumsReply) {
+  const std::vector<int64_t> sources = {3, 7, 8, 250, 900};
+  const std::vector<uint64_t> sums = {1, 300, 2, uint64_t{1} << 50, 4};
+  std::string message;
+  for (const bool more : {false, true}) {
+    const ColumnSumsGroupShape shape{sources, sums, false, more};
+    std::string bytes(ColumnSumsGroupBytes(shape), '\0');
+    static_cast<void>(PutColumnSumsGroup(shape, reinterpret_cast<std::byte*>(bytes.data())));
+    message += bytes;
+  }
+  const std::vector<ColumnSumsExpected> expected(2, {1000, 3, 990});
+  Fuzz(message, absl::StatusCode::kDataLoss, [&](Pieces pieces) -> Status {
+    std::vector<ColumnSumsGroupReply> groups;
+    HG_RETURN_IF_ERROR(ReadColumnSumsReply(pieces, expected, &groups));
+    EXPECT_LE(groups.size(), 2U);
+    for (const ColumnSumsGroupReply& group : groups) {
+      EXPECT_EQ(group.sources.size(), group.sums.size());
+      EXPECT_TRUE(std::is_sorted(group.sources.begin(), group.sources.end(), std::less_equal<>()));
+      for (const int64_t source : group.sources) EXPECT_TRUE(source >= 3 && source < 990);
+      for (const uint64_t sum : group.sums) EXPECT_GT(sum, 0U);
+      EXPECT_TRUE(!group.more || (!group.sources.empty() && group.sources.back() < 989));
+    }
+    return OkStatus();
+  });
+}
+
+TEST(DamagedMessagesTest, ExtractRequest) {
+  const std::vector<int64_t> ids = Ids(9);
+  const std::vector<ExtractGroupView> groups = {
+      {.relation = "a:b:c", .destinations = ids, .columns = ids, .edge_ids = true},
+      {.relation = "a:b:c", .degrees_of = ids}};
+  Fuzz(WriteExtractRequest(groups, 4096), absl::StatusCode::kInvalidArgument,
+       [](Pieces pieces) -> Status {
+         const auto request = ReadExtractRequest(pieces, 3);
+         EXPECT_TRUE(!request.ok() || request->groups.size() <= 4);
+         return request.status();
+       });
+}
+
+TEST(DamagedMessagesTest, ExtractReply) {
+  const std::vector<uint32_t> counts = {2, 0, 3};
+  const std::vector<int32_t> columns = {0, 4, 4, 4, 1};
+  const std::vector<int64_t> edge_ids = {7, 300, 301, 302, 0};
+  const std::vector<int64_t> degrees = {2, 9, 300};
+  std::string message;
+  for (const bool ids : {false, true}) {
+    const std::span<const int64_t> given = ids ? edge_ids : std::span<const int64_t>();
+    const ExtractGroupShape shape{counts, columns, given, degrees, degrees};
+    std::string bytes(ExtractGroupBytes(shape), '\0');
+    static_cast<void>(PutExtractGroup(shape, reinterpret_cast<std::byte*>(bytes.data())));
+    message += bytes;
+  }
+  std::vector<ExtractExpected> expected(
+      2, {.destinations = 3, .columns = 5, .edges = 400, .edge_ids = false, .degrees_of = 3});
+  expected[1].edge_ids = true;
+  Fuzz(message, absl::StatusCode::kDataLoss, [&](Pieces pieces) -> Status {
+    std::vector<ExtractGroupReply> groups;
+    HG_RETURN_IF_ERROR(ReadExtractReply(pieces, expected, &groups));
+    EXPECT_LE(groups.size(), 2U);
+    for (size_t g = 0; g < groups.size(); ++g) {
+      const ExtractGroupReply& group = groups[g];
+      EXPECT_LE(group.counts.size(), 3U);
+      EXPECT_EQ(group.degrees.size(), group.counts.size());
+      EXPECT_LE(group.other_degrees.size(), group.counts.size() == 3 ? 3U : 0U);
+      EXPECT_EQ(group.columns.size(),
+                std::accumulate(group.counts.begin(), group.counts.end(), size_t{0}));
+      EXPECT_EQ(group.edge_ids.size(), g == 0 ? 0 : group.columns.size());
+      for (const uint32_t column : group.columns) EXPECT_LT(column, 5U);
+      for (const int64_t id : group.edge_ids) EXPECT_TRUE(id >= 0 && id < 400);
+      for (const uint64_t degree : group.degrees) EXPECT_LE(degree, 400U);
+      for (const uint64_t degree : group.other_degrees) EXPECT_LE(degree, 400U);
     }
     return OkStatus();
   });

@@ -1,0 +1,255 @@
+#include "proto/wire/column_sums.h"
+
+#include "proto/wire/writer.h"
+
+namespace halograph::wire {
+
+namespace {
+
+// ---- reading ---------------------------------------------------------------------------------
+
+void ReadPage(Reader& in, ColumnPage* page) {
+  using enum WireType;
+  namespace f = column_page;
+  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
+    switch (tag) {
+      case Tag(f::kPart, kVarint):
+        page->part = static_cast<uint32_t>(in.Varint());
+        break;
+      case Tag(f::kSourceBegin, kVarint):
+        page->source_begin = static_cast<int64_t>(in.Varint());
+        break;
+      case Tag(f::kSourceEnd, kVarint):
+        page->source_end = static_cast<int64_t>(in.Varint());
+        break;
+      default:
+        in.SkipField(tag);
+    }
+  }
+}
+
+void ReadGroup(Reader& in, ColumnSumsGroup* group) {
+  using enum WireType;
+  namespace f = column_sums_group;
+  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
+    switch (tag) {
+      case Tag(f::kRelation, kBytes):
+        group->relation = in.Text();
+        break;
+      case Tag(f::kValue, kVarint):
+        group->value = static_cast<uint32_t>(in.Varint());
+        break;
+      case Tag(f::kDestinations, kBytes):
+        in.PackedFixed(&group->destinations);
+        break;
+      case Tag(f::kDestinations, kFixed64):
+        group->destinations.push_back(static_cast<int64_t>(in.Fixed64()));
+        break;
+      case Tag(f::kPage, kBytes):
+        if (!group->page) group->page.emplace();
+        in.Message([&] { ReadPage(in, &*group->page); });
+        break;
+      case Tag(f::kFromSource, kVarint):
+        group->from_source = static_cast<int64_t>(in.Varint());
+        break;
+      default:
+        in.SkipField(tag);
+    }
+  }
+}
+
+// Sources came in 4 bytes each, and in 8.
+struct SourceWidths {
+  bool narrow = false;
+  bool wide = false;
+};
+
+void ReadGroup(Reader& in, ColumnSumsGroupReply* group, SourceWidths* found) {
+  using enum WireType;
+  namespace f = column_sums_group_reply;
+  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
+    switch (tag) {
+      case Tag(f::kSources32, kBytes):
+        in.PackedNarrow(&group->sources);
+        found->narrow = true;
+        break;
+      case Tag(f::kSources32, kFixed32):
+        group->sources.push_back(in.Fixed32());
+        found->narrow = true;
+        break;
+      case Tag(f::kSources64, kBytes):
+        in.PackedFixed(&group->sources);
+        found->wide = true;
+        break;
+      case Tag(f::kSources64, kFixed64):
+        group->sources.push_back(static_cast<int64_t>(in.Fixed64()));
+        found->wide = true;
+        break;
+      case Tag(f::kSums, kBytes):
+        in.PackedUint64(&group->sums);
+        break;
+      case Tag(f::kSums, kVarint):
+        group->sums.push_back(in.Varint());
+        break;
+      case Tag(f::kMore, kVarint):
+        group->more = in.Varint() != 0;
+        break;
+      default:
+        in.SkipField(tag);
+    }
+  }
+}
+
+Status CheckGroup(const ColumnSumsGroupReply& group, const ColumnSumsExpected& expected,
+                  const SourceWidths& found) {
+  const bool wide = expected.source_nodes > (int64_t{1} << 32);
+  if (wide ? found.narrow : found.wide) {
+    return DataLoss("sources of {} bytes of a type with {} nodes", wide ? 4 : 8,
+                    expected.source_nodes);
+  }
+  if (group.sources.size() != group.sums.size()) {
+    return DataLoss("{} sums for {} sources", group.sums.size(), group.sources.size());
+  }
+  int64_t next = expected.source_begin;
+  for (size_t i = 0; i < group.sources.size(); ++i) {
+    const int64_t source = group.sources[i];
+    if (source < next || source >= expected.source_end) {
+      return DataLoss("source {} at position {}, expected one in [{}, {})",
+                      static_cast<uint64_t>(source), i, next, expected.source_end);
+    }
+    if (group.sums[i] == 0) return DataLoss("a sum of 0 of source {}", source);
+    next = source + 1;
+  }
+  if (group.more && (group.sources.empty() || next >= expected.source_end)) {
+    return DataLoss("more sources behind {} of them, expected some below {} and then others",
+                    group.sources.size(), expected.source_end);
+  }
+  return OkStatus();
+}
+
+// ---- writing ---------------------------------------------------------------------------------
+
+size_t NumberBytes(uint64_t value) { return value == 0 ? 0 : 1 + VarintBytes(value); }
+
+size_t BodyBytes(const ColumnPage& page) {
+  return NumberBytes(page.part) + NumberBytes(static_cast<uint64_t>(page.source_begin)) +
+         NumberBytes(static_cast<uint64_t>(page.source_end));
+}
+
+size_t BodyBytes(const ColumnSumsGroupView& group) {
+  namespace f = column_sums_group;
+  return FieldBytes(f::kRelation, group.relation.size()) + NumberBytes(group.value) +
+         IdsBytes(f::kDestinations, group.destinations) +
+         (group.page ? FieldBytes(f::kPage, BodyBytes(*group.page)) : 0) +
+         NumberBytes(static_cast<uint64_t>(group.from_source));
+}
+
+std::byte* PutGroup(const ColumnSumsGroupView& group, std::byte* out) {
+  namespace f = column_sums_group;
+  out = PutLength(column_sums_request::kGroups, BodyBytes(group), out);
+  out = PutText(f::kRelation, group.relation, out);
+  out = PutNumber(f::kValue, group.value, out);
+  out = PutIds(f::kDestinations, group.destinations, out);
+  if (group.page) {
+    namespace p = column_page;
+    out = PutLength(f::kPage, BodyBytes(*group.page), out);
+    out = PutNumber(p::kPart, group.page->part, out);
+    out = PutNumber(p::kSourceBegin, static_cast<uint64_t>(group.page->source_begin), out);
+    out = PutNumber(p::kSourceEnd, static_cast<uint64_t>(group.page->source_end), out);
+  }
+  return PutNumber(f::kFromSource, static_cast<uint64_t>(group.from_source), out);
+}
+
+size_t BodyBytes(const ColumnSumsGroupShape& group) {
+  namespace f = column_sums_group_reply;
+  const size_t source_bytes =
+      group.sources.size() * (group.wide ? sizeof(uint64_t) : sizeof(uint32_t));
+  return (source_bytes == 0 ? 0 : FieldBytes(f::kSources32, source_bytes)) +
+         VarintsFieldBytes(f::kSums, group.sums) + (group.more ? 2 : 0);
+}
+
+}  // namespace
+
+StatusOr<ColumnSumsRequest> ReadColumnSumsRequest(Pieces pieces, size_t max_groups) {
+  using enum WireType;
+  namespace f = column_sums_request;
+  Reader in(pieces);
+  const size_t bytes = in.left();
+  ColumnSumsRequest request;
+  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
+    switch (tag) {
+      case Tag(f::kGroups, kBytes):
+        if (request.groups.size() > max_groups) request.groups.pop_back();
+        in.Message([&] { ReadGroup(in, &request.groups.emplace_back()); });
+        break;
+      case Tag(f::kMaxBytes, kVarint):
+        request.max_bytes = static_cast<int64_t>(in.Varint());
+        break;
+      default:
+        in.SkipField(tag);
+    }
+  }
+  if (!in.failed()) return request;
+  return InvalidArgument("malformed request: {} bytes that are no halograph.v1.ColumnSumsRequest",
+                         bytes);
+}
+
+std::string WriteColumnSumsRequest(std::span<const ColumnSumsGroupView> groups, int64_t max_bytes) {
+  namespace f = column_sums_request;
+  size_t bytes = 1 + kLongestVarint;  // at most, so far
+  for (const ColumnSumsGroupView& group : groups) {
+    bytes += FieldBytes(f::kGroups, BodyBytes(group));
+  }
+  std::string message(bytes, '\0');
+  auto* const begin = reinterpret_cast<std::byte*>(message.data());
+  std::byte* out = begin;
+  for (const ColumnSumsGroupView& group : groups) out = PutGroup(group, out);
+  out = PutNumber(f::kMaxBytes, static_cast<uint64_t>(max_bytes), out);
+  message.resize(static_cast<size_t>(out - begin));
+  return message;
+}
+
+Status ReadColumnSumsReply(Pieces pieces, std::span<const ColumnSumsExpected> expected,
+                           std::vector<ColumnSumsGroupReply>* groups) {
+  Reader in(pieces);
+  const size_t bytes = in.left();
+  std::vector<SourceWidths> widths;
+  groups->clear();
+  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
+    if (tag != Tag(column_sums_reply::kGroups, WireType::kBytes)) {
+      in.SkipField(tag);
+      continue;
+    }
+    if (groups->size() == expected.size()) {
+      return DataLoss("ColumnSumsReply: more groups than the {} asked for", expected.size());
+    }
+    in.Message([&] { ReadGroup(in, &groups->emplace_back(), &widths.emplace_back()); });
+  }
+  if (in.failed()) {
+    return DataLoss("the reply's {} bytes are no halograph.v1.ColumnSumsReply", bytes);
+  }
+  for (size_t g = 0; g < groups->size(); ++g) {
+    Status status = CheckGroup((*groups)[g], expected[g], widths[g]);
+    if (status.ok() && (*groups)[g].more && g + 1 < groups->size()) {
+      status = DataLoss("more sources follow; only the last group may be cut");
+    }
+    if (status.ok()) continue;
+    return Annotate(status, fmt::format("ColumnSumsReply: group {} of {}", g, groups->size()));
+  }
+  return OkStatus();
+}
+
+size_t ColumnSumsGroupBytes(const ColumnSumsGroupShape& group) {
+  return FieldBytes(column_sums_reply::kGroups, BodyBytes(group));
+}
+
+std::byte* PutColumnSumsGroup(const ColumnSumsGroupShape& group, std::byte* out) {
+  namespace f = column_sums_group_reply;
+  out = PutLength(column_sums_reply::kGroups, BodyBytes(group), out);
+  out = group.wide ? PutIds(f::kSources64, group.sources, out)
+                   : PutNarrow(f::kSources32, group.sources, out);
+  out = PutVarints(f::kSums, group.sums, out);
+  return PutNumber(f::kMore, group.more ? 1 : 0, out);
+}
+
+}  // namespace halograph::wire
