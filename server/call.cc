@@ -40,6 +40,12 @@ Lane LaneOf(Admission admission) {
   return Lane::kWork;
 }
 
+// Requests as large as messages may be.
+bool HasIds(Method method) {
+  return method == Method::kSample || method == Method::kColumnSums || method == Method::kExtract ||
+         method == Method::kPull || method == Method::kPush;
+}
+
 class Call final : public grpc::ServerUnaryReactor {
  public:
   Call(const CallEnvironment& environment, Method method, grpc::CallbackServerContext* context,
@@ -84,10 +90,7 @@ class Call final : public grpc::ServerUnaryReactor {
   using Clock = std::chrono::steady_clock;
 
   [[nodiscard]] Status CheckSize() const {
-    if (logged_.method == Method::kSample || logged_.method == Method::kPull ||
-        logged_.method == Method::kPush) {
-      return OkStatus();
-    }
+    if (HasIds(logged_.method)) return OkStatus();
     if (static_cast<size_t>(request_bytes_) <= kSmallRequestBytes) return OkStatus();
     return ResourceExhausted("a request of {} bytes; {} takes at most {}", request_bytes_,
                              MethodName(logged_.method), kSmallRequestBytes);

@@ -46,7 +46,8 @@ enum class Admission {
   kAlways,  // as kInline, but also while draining: for statistics
 };
 
-// Requests of other methods than Sample, Pull and Push, which have ids, are not larger than this:
+// Requests of other methods than Sample, ColumnSums, Extract, Pull and Push, which have ids and are
+// not read by generated code, are not larger than this:
 // generated code takes 30 times the bytes of fields that it does not know.
 inline constexpr size_t kSmallRequestBytes = 64 << 10;
 

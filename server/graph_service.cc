@@ -11,7 +11,9 @@ namespace {
 using GraphRpcs =
     v1::GraphService::WithRawCallbackMethod_Describe<v1::GraphService::WithRawCallbackMethod_Sample<
         v1::GraphService::WithRawCallbackMethod_ReadTaskSet<
-            v1::GraphService::WithRawCallbackMethod_ReadTopology<v1::GraphService::Service>>>>;
+            v1::GraphService::WithRawCallbackMethod_ReadTopology<
+                v1::GraphService::WithRawCallbackMethod_ColumnSums<
+                    v1::GraphService::WithRawCallbackMethod_Extract<v1::GraphService::Service>>>>>>;
 
 class GraphServiceImpl final : public GraphRpcs {
  public:
@@ -19,7 +21,9 @@ class GraphServiceImpl final : public GraphRpcs {
       : context_(context),
         description_(std::move(description)),
         sample_(context.graph.get(), context.max_message_bytes),
-        topology_(context.graph.get(), context.topology_files.get(), context.max_message_bytes) {}
+        topology_(context.graph.get(), context.topology_files.get(), context.max_message_bytes),
+        column_sums_(context.graph.get(), &columns_, context.max_message_bytes),
+        extract_(context.graph.get(), &columns_, context.max_message_bytes) {}
 
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context,
                                      const grpc::ByteBuffer* request,
@@ -59,11 +63,41 @@ class GraphServiceImpl final : public GraphRpcs {
                      });
   }
 
+  grpc::ServerUnaryReactor* ColumnSums(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* reply) override {
+    return StartCall(context_.calls, Method::kColumnSums, Admission::kWork, context, request, reply,
+                     [this](grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* out) {
+                       return DoColumnSums(bytes, scope.memory, out);
+                     });
+  }
+
+  grpc::ServerUnaryReactor* Extract(grpc::CallbackServerContext* context,
+                                    const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* reply) override {
+    return StartCall(context_.calls, Method::kExtract, Admission::kWork, context, request, reply,
+                     [this](grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* out) {
+                       return DoExtract(bytes, scope.memory, out);
+                     });
+  }
+
  private:
   Status DoSample(grpc::ByteBuffer* bytes, ReplyMemory& memory, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const LayerSampleRequest request, ParseSampleRequest(*bytes));
     HG_ASSIGN_OR_RETURN(const std::vector<LayerSamplePlan> plans, sample_.Plan(request));
     return WriteSampleReply(sample_, plans, memory, reply);
+  }
+
+  Status DoColumnSums(grpc::ByteBuffer* bytes, ReplyMemory& memory, grpc::ByteBuffer* reply) const {
+    HG_ASSIGN_OR_RETURN(const wire::ColumnSumsRequest request, ParseColumnSumsRequest(*bytes));
+    HG_ASSIGN_OR_RETURN(const std::vector<ColumnSumsAnswer> answers, column_sums_.Answer(request));
+    return WriteColumnSumsReply(answers, memory, reply);
+  }
+
+  Status DoExtract(grpc::ByteBuffer* bytes, ReplyMemory& memory, grpc::ByteBuffer* reply) const {
+    HG_ASSIGN_OR_RETURN(const wire::ExtractRequest request, ParseExtractRequest(*bytes));
+    HG_ASSIGN_OR_RETURN(const std::vector<ExtractAnswer> answers, extract_.Answer(request));
+    return WriteExtractReply(answers, memory, reply);
   }
 
   Status DoReadTopology(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {
@@ -77,6 +111,9 @@ class GraphServiceImpl final : public GraphRpcs {
   const grpc::ByteBuffer description_;  // the same for every caller
   const SampleHandler sample_;
   const TopologyHandler topology_;
+  ColumnWorkspaces columns_;
+  const ColumnSumsHandler column_sums_;
+  const ExtractHandler extract_;
 };
 
 }  // namespace

@@ -56,6 +56,19 @@ grpc::Slice Borrow(std::span<const std::byte> bytes, const std::shared_ptr<Owner
           [](void* user_data) { delete static_cast<Kept*>(user_data); }, new Kept(owner)};
 }
 
+// All answers in one buffer: bytes(shape) of each, which put(shape, out) writes.
+template <typename Answer, typename Bytes, typename Put>
+Status WriteAnswers(std::span<const Answer> answers, const Bytes& bytes, const Put& put,
+                    ReplyMemory& memory, grpc::ByteBuffer* reply) {
+  size_t all = 0;
+  for (const Answer& answer : answers) all += bytes(answer.shape());
+  HG_ASSIGN_OR_RETURN(PooledBuffer buffer, memory.Acquire(all));
+  std::byte* out = buffer.data();
+  for (const Answer& answer : answers) out = put(answer.shape(), out);
+  *reply = Own(std::move(buffer), 0, all);
+  return OkStatus();
+}
+
 grpc::Slice HeaderSlice(const std::string& header) { return {header.data(), header.size()}; }
 
 }  // namespace
@@ -73,6 +86,18 @@ StatusOr<LayerSampleRequest> ParseSampleRequest(const grpc::ByteBuffer& bytes) {
   const RequestPieces pieces(bytes);
   HG_ASSIGN_OR_RETURN(const wire::Pieces message, pieces.Get());
   return wire::ReadSampleRequest(message, SampleHandler::kMaxGroups);
+}
+
+StatusOr<wire::ColumnSumsRequest> ParseColumnSumsRequest(const grpc::ByteBuffer& bytes) {
+  const RequestPieces pieces(bytes);
+  HG_ASSIGN_OR_RETURN(const wire::Pieces message, pieces.Get());
+  return wire::ReadColumnSumsRequest(message, kMaxColumnGroups);
+}
+
+StatusOr<wire::ExtractRequest> ParseExtractRequest(const grpc::ByteBuffer& bytes) {
+  const RequestPieces pieces(bytes);
+  HG_ASSIGN_OR_RETURN(const wire::Pieces message, pieces.Get());
+  return wire::ReadExtractRequest(message, kMaxColumnGroups);
 }
 
 StatusOr<wire::PushRequest> ParsePushRequest(const grpc::ByteBuffer& bytes) {
@@ -133,6 +158,16 @@ Status WriteSampleReply(const SampleHandler& handler, std::span<const LayerSampl
   }
   *reply = Own(std::move(buffer), 0, bytes);
   return OkStatus();
+}
+
+Status WriteColumnSumsReply(std::span<const ColumnSumsAnswer> answers, ReplyMemory& memory,
+                            grpc::ByteBuffer* reply) {
+  return WriteAnswers(answers, wire::ColumnSumsGroupBytes, wire::PutColumnSumsGroup, memory, reply);
+}
+
+Status WriteExtractReply(std::span<const ExtractAnswer> answers, ReplyMemory& memory,
+                         grpc::ByteBuffer* reply) {
+  return WriteAnswers(answers, wire::ExtractGroupBytes, wire::PutExtractGroup, memory, reply);
 }
 
 grpc::ByteBuffer WriteTaskSetReply(const TaskSetPage& page,

@@ -10,7 +10,11 @@
 #include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/state/state_store.h"
+#include "proto/wire/column_sums.h"
+#include "proto/wire/extract.h"
 #include "proto/wire/push.h"
+#include "server/handlers/column_sums.h"
+#include "server/handlers/extract.h"
 #include "server/handlers/pull.h"
 #include "server/handlers/sample.h"
 #include "server/handlers/task_set.h"
@@ -22,6 +26,9 @@ namespace halograph::server {
 // InvalidArgument if the bytes are no such message. Unknown fields are skipped.
 [[nodiscard]] StatusOr<PullRequest> ParsePullRequest(const grpc::ByteBuffer& bytes);
 [[nodiscard]] StatusOr<LayerSampleRequest> ParseSampleRequest(const grpc::ByteBuffer& bytes);
+[[nodiscard]] StatusOr<wire::ColumnSumsRequest> ParseColumnSumsRequest(
+    const grpc::ByteBuffer& bytes);
+[[nodiscard]] StatusOr<wire::ExtractRequest> ParseExtractRequest(const grpc::ByteBuffer& bytes);
 [[nodiscard]] StatusOr<wire::PushRequest> ParsePushRequest(const grpc::ByteBuffer& bytes);
 [[nodiscard]] grpc::ByteBuffer WritePushReply(const PushReceipt& receipt);
 
@@ -40,6 +47,12 @@ namespace halograph::server {
 [[nodiscard]] Status WriteSampleReply(const SampleHandler& handler,
                                       std::span<const LayerSamplePlan> plans, ReplyMemory& memory,
                                       grpc::ByteBuffer* reply);
+
+// Answers in one buffer of `memory`. Errors as ReplyMemory::Acquire.
+[[nodiscard]] Status WriteColumnSumsReply(std::span<const ColumnSumsAnswer> answers,
+                                          ReplyMemory& memory, grpc::ByteBuffer* reply);
+[[nodiscard]] Status WriteExtractReply(std::span<const ExtractAnswer> answers, ReplyMemory& memory,
+                                       grpc::ByteBuffer* reply);
 
 // The page's rows are sent out of the mapped files; the reply keeps `graph` alive until then.
 [[nodiscard]] grpc::ByteBuffer WriteTaskSetReply(const TaskSetPage& page,

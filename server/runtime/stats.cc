@@ -37,6 +37,10 @@ std::string_view MethodName(Method method) {
       return "GraphService/ReadTaskSet";
     case Method::kReadTopology:
       return "GraphService/ReadTopology";
+    case Method::kColumnSums:
+      return "GraphService/ColumnSums";
+    case Method::kExtract:
+      return "GraphService/Extract";
     case Method::kPull:
       return "KVService/Pull";
     case Method::kReadTaskSet:

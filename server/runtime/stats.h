@@ -21,6 +21,8 @@ enum class Method {
   kSample,
   kGraphReadTaskSet,  // kReadTaskSet under its first name
   kReadTopology,
+  kColumnSums,
+  kExtract,
   kPull,
   kReadTaskSet,
   kPush,
@@ -34,7 +36,7 @@ enum class Method {
   kRestoreSnapshot,
   kStats,
 };
-inline constexpr size_t kMethods = 16;
+inline constexpr size_t kMethods = 18;
 // "GraphService/Sample"
 [[nodiscard]] std::string_view MethodName(Method method);
 

@@ -1,0 +1,127 @@
+#include "server/handlers/column_sums.h"
+
+#include <algorithm>
+
+#include "common/sampling/kernel/column_sums.h"
+#include "proto/wire/writer.h"
+
+namespace halograph::server {
+namespace {
+
+int64_t CandidateBytes(bool wide, uint64_t sum) {
+  const size_t source = wide ? sizeof(uint64_t) : sizeof(uint32_t);
+  return static_cast<int64_t>(source + wire::VarintBytes(sum));
+}
+
+// Takes what a candidate takes from `room`; false: there is no room for it.
+bool Fits(bool wide, uint64_t sum, int64_t* room) {
+  const int64_t bytes = CandidateBytes(wide, sum);
+  if (bytes > *room) return false;
+  *room -= bytes;
+  return true;
+}
+
+}  // namespace
+
+Status ColumnSumsHandler::CheckPage(const wire::ColumnSumsGroup& group,
+                                    const ColumnRelation& relation) const {
+  const wire::ColumnPage& page = *group.page;
+  if (!group.destinations.empty() || group.value != static_cast<uint32_t>(ColumnValue::kOne)) {
+    return InvalidArgument(
+        "{}: a page of a part's edges with {} destinations and value {}, expected none and 0",
+        group.relation, group.destinations.size(), group.value);
+  }
+  if (graph_->Find(page.part) == nullptr) {
+    return OutOfRange("part {} is not served here; this server serves {} of {}", page.part,
+                      graph_->parts_text(), graph_->book().num_parts());
+  }
+  if (page.source_begin < 0 || page.source_end < page.source_begin ||
+      page.source_end > relation.edges.num_sources) {
+    return OutOfRange("{}: sources [{}, {}) of a type with {} nodes", group.relation,
+                      page.source_begin, page.source_end, relation.edges.num_sources);
+  }
+  return OkStatus();
+}
+
+StatusOr<ColumnRelation> ColumnSumsHandler::Check(const wire::ColumnSumsGroup& group) const {
+  HG_ASSIGN_OR_RETURN(ColumnRelation relation, FindColumnRelation(*graph_, group.relation));
+  if (group.value > static_cast<uint32_t>(ColumnValue::kDegreeShare)) {
+    return InvalidArgument(
+        "{}: value {} of an edge is not known here: this server is of an older version",
+        group.relation, group.value);
+  }
+  if (group.from_source < 0) {
+    return OutOfRange("{}: candidates from source {} on", group.relation, group.from_source);
+  }
+  if (group.page) HG_RETURN_IF_ERROR(CheckPage(group, relation));
+  HG_RETURN_IF_ERROR(CheckDestinations(*graph_, relation, group.destinations));
+  return relation;
+}
+
+Status ColumnSumsHandler::AnswerPage(const wire::ColumnSumsGroup& group,
+                                     const ColumnRelation& relation, int64_t* room,
+                                     ColumnSumsAnswer* answer) const {
+  HG_ASSIGN_OR_RETURN(const OutDegreeCounts::Counts counts,
+                      out_degrees_.Of(relation, static_cast<int>(group.page->part)));
+  const std::vector<uint32_t>& degrees = *counts;
+  int64_t source = std::max(group.page->source_begin, group.from_source);
+  for (; source < group.page->source_end; ++source) {
+    const uint32_t degree = degrees[static_cast<size_t>(source)];
+    if (degree == 0) continue;
+    answer->more = !Fits(answer->wide, degree, room);
+    if (answer->more) break;
+    answer->sums.sources.push_back(source);
+    answer->sums.sums.push_back(degree);
+  }
+  answer->end = answer->sums.sources.size();
+  return OkStatus();
+}
+
+Status ColumnSumsHandler::AnswerGroup(const wire::ColumnSumsGroup& group,
+                                      const ColumnRelation& relation, int64_t* room,
+                                      ColumnSumsAnswer* answer) const {
+  answer->wide = relation.wide;
+  if (group.page) return AnswerPage(group, relation, room, answer);
+  const auto workspace = workspaces_->Take();
+  HG_RETURN_IF_ERROR(SumColumns(relation.edges, group.destinations,
+                                static_cast<ColumnValue>(group.value), workspace.get(),
+                                &answer->sums));
+  const std::vector<int64_t>& sources = answer->sums.sources;
+  const auto first = std::lower_bound(sources.begin(), sources.end(), group.from_source);
+  answer->begin = answer->end = static_cast<size_t>(first - sources.begin());
+  while (answer->end < sources.size() && Fits(answer->wide, answer->sums.sums[answer->end], room)) {
+    ++answer->end;
+  }
+  answer->more = answer->end < sources.size();
+  return OkStatus();
+}
+
+StatusOr<std::vector<ColumnSumsAnswer>> ColumnSumsHandler::Answer(
+    const wire::ColumnSumsRequest& request) const {
+  HG_RETURN_IF_ERROR(CheckColumnGroups(*graph_, request.groups.size()));
+  HG_ASSIGN_OR_RETURN(const int64_t bytes, ColumnReplyBytes(max_reply_bytes_, request.max_bytes));
+  std::vector<ColumnRelation> relations;
+  relations.reserve(request.groups.size());
+  for (const wire::ColumnSumsGroup& group : request.groups) {  // all of it, even if cut
+    HG_ASSIGN_OR_RETURN(const ColumnRelation relation, Check(group));
+    relations.push_back(relation);
+  }
+  std::vector<ColumnSumsAnswer> answers;
+  int64_t room = bytes;
+  for (size_t g = 0; g < request.groups.size(); ++g) {
+    room -= wire::kColumnSumsGroupOverhead;
+    if (room < 0 && g > 0) break;
+    ColumnSumsAnswer& answer = answers.emplace_back();
+    HG_RETURN_IF_ERROR(AnswerGroup(request.groups[g], relations[g], &room, &answer));
+    if (!answer.more && room >= 0) continue;
+    if (answer.begin == answer.end) answers.pop_back();  // not even its first
+    break;
+  }
+  if (answers.empty() && !request.groups.empty()) {
+    return ResourceExhausted("{}: a message of {} bytes holds no sum: raise --max-message-bytes",
+                             request.groups[0].relation, bytes);
+  }
+  return answers;
+}
+
+}  // namespace halograph::server

@@ -1,0 +1,78 @@
+// GraphService/ColumnSums without its wire: what the edges of each candidate source add up to, over
+// destinations that are owned here, or over all edges of a part that is served here. Thread-safe.
+//
+// Where a message does not hold all candidates of a group, the client asks again for those behind,
+// and they are added up once more. Beside the tables of its workspace a call takes 16 bytes a
+// candidate of the group that it works on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/sampling/topology_source.h"
+#include "proto/wire/column_sums.h"
+#include "server/handlers/column_questions.h"
+
+namespace halograph::server {
+
+// The answer to one group: candidates [begin, end) of the sums.
+struct ColumnSumsAnswer {
+  ColumnSums sums;
+  size_t begin = 0;
+  size_t end = 0;
+  bool wide = false;  // sources take 8 bytes each instead of 4
+  bool more = false;  // candidates behind `end` are missing
+
+  [[nodiscard]] wire::ColumnSumsGroupShape shape() const {
+    return {.sources = std::span(sums.sources).subspan(begin, end - begin),
+            .sums = std::span(sums.sums).subspan(begin, end - begin),
+            .wide = wide,
+            .more = more};
+  }
+};
+
+class ColumnSumsHandler {
+ public:
+  // `graph` and `workspaces` must outlive the handler. `max_reply_bytes`: of a whole reply.
+  ColumnSumsHandler(const ServedGraph* graph, ColumnWorkspaces* workspaces, int64_t max_reply_bytes)
+      : graph_(graph),
+        workspaces_(workspaces),
+        max_reply_bytes_(max_reply_bytes),
+        out_degrees_(graph) {}
+
+  // One answer a group, in order; fewer groups, and fewer candidates in the last, where the whole
+  // answer would exceed the message limit.
+  //   FailedPrecondition the topology is not served: says what to do
+  //   InvalidArgument    too many groups, a value that is not known, a page beside destinations or
+  //                      of another value than 1, or max_bytes below 0
+  //   NotFound           an unknown relation
+  //   OutOfRange         an id or part not owned here, a source outside its type, or one with more
+  //                      than 2^32 - 1 edges
+  //   ResourceExhausted  not even one candidate fits
+  //   DataLoss           damaged offsets or sources: names the relation and the node
+  [[nodiscard]] StatusOr<std::vector<ColumnSumsAnswer>> Answer(
+      const wire::ColumnSumsRequest& request) const;
+
+  [[nodiscard]] const OutDegreeCounts& out_degrees() const { return out_degrees_; }
+
+ private:
+  [[nodiscard]] StatusOr<ColumnRelation> Check(const wire::ColumnSumsGroup& group) const;
+  [[nodiscard]] Status CheckPage(const wire::ColumnSumsGroup& group,
+                                 const ColumnRelation& relation) const;
+  // Sets the candidates of the group that `room` bytes hold; takes away what they take.
+  [[nodiscard]] Status AnswerGroup(const wire::ColumnSumsGroup& group,
+                                   const ColumnRelation& relation, int64_t* room,
+                                   ColumnSumsAnswer* answer) const;
+  [[nodiscard]] Status AnswerPage(const wire::ColumnSumsGroup& group,
+                                  const ColumnRelation& relation, int64_t* room,
+                                  ColumnSumsAnswer* answer) const;
+
+  const ServedGraph* graph_;
+  ColumnWorkspaces* workspaces_;
+  int64_t max_reply_bytes_;
+  mutable OutDegreeCounts out_degrees_;  // thread-safe
+};
+
+}  // namespace halograph::server
