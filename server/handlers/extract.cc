@@ -8,9 +8,7 @@
 namespace halograph::server {
 namespace {
 
-// In-edges looked at between two looks at the message limit: bounds the memory of what is extracted
-// and then does not fit. Where columns are many, more: each time a table is made of them.
-constexpr int64_t kEdgesAtOnce = 1 << 18;
+// Looked at together at least: each time a table is made of the columns.
 constexpr int64_t kEdgesAColumn = 4;
 
 int64_t VarintBytesOf(int64_t value) {
@@ -58,7 +56,7 @@ StatusOr<bool> ExtractHandler::AddEdges(const wire::ExtractGroup& group, const C
   const auto workspace = workspaces_->Take();
   std::vector<ColumnRow> rows;
   HG_RETURN_IF_ERROR(FindColumnRows(edges, all, &rows).status());
-  const int64_t at_once = std::max(kEdgesAtOnce, kEdgesAColumn * std::ssize(group.columns));
+  const int64_t at_once = std::max(edges_at_once_, kEdgesAColumn * std::ssize(group.columns));
   ExtractedEdges extracted;
   for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
     end = EndOfEdges(rows, begin, at_once);

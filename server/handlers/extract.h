@@ -34,9 +34,17 @@ struct ExtractAnswer {
 
 class ExtractHandler {
  public:
+  // In-edges looked at between two looks at the message limit: bounds the memory of what is
+  // extracted and then does not fit.
+  static constexpr int64_t kEdgesAtOnce = 1 << 18;
+
   // `graph` and `workspaces` must outlive the handler. `max_reply_bytes`: of a whole reply.
-  ExtractHandler(const ServedGraph* graph, ColumnWorkspaces* workspaces, int64_t max_reply_bytes)
-      : graph_(graph), workspaces_(workspaces), max_reply_bytes_(max_reply_bytes) {}
+  ExtractHandler(const ServedGraph* graph, ColumnWorkspaces* workspaces, int64_t max_reply_bytes,
+                 int64_t edges_at_once = kEdgesAtOnce)
+      : graph_(graph),
+        workspaces_(workspaces),
+        max_reply_bytes_(max_reply_bytes),
+        edges_at_once_(edges_at_once) {}
 
   // One answer a group, in order; fewer groups, and less of the last, where the whole answer would
   // exceed the message limit. Columns of a group that is not answered are not looked at.
@@ -65,6 +73,7 @@ class ExtractHandler {
   const ServedGraph* graph_;
   ColumnWorkspaces* workspaces_;
   int64_t max_reply_bytes_;
+  int64_t edges_at_once_;
 };
 
 }  // namespace halograph::server

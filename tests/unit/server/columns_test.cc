@@ -25,8 +25,9 @@ class ColumnsHandlerTest : public ServedTest {
   ColumnSumsHandler Sums(const ServedGraph& graph, int64_t limit = kLimit) {
     return {&graph, &workspaces_, limit};
   }
+  // Some destinations at a time, as there are few edges.
   ExtractHandler Edges(const ServedGraph& graph, int64_t limit = kLimit) {
-    return {&graph, &workspaces_, limit};
+    return {&graph, &workspaces_, limit, 1};
   }
 
   ColumnEdges Whole(const std::string& relation) const {
