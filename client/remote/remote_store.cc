@@ -2,11 +2,11 @@
 
 #include <utility>
 
+#include "client/remote/ask_call.h"
 #include "client/remote/cluster.h"
 #include "client/remote/pull_call.h"
 #include "client/remote/push_call.h"
 #include "client/remote/remote_tensor_admin.h"
-#include "client/remote/sample_layer_call.h"
 #include "client/remote/task_set_call.h"
 
 namespace halograph {

@@ -1,61 +1,11 @@
 #include "client/remote/sample_layer_call.h"
 
 #include <algorithm>
-#include <atomic>
-#include <memory>
 
-#include "client/remote/sample_call.h"
-#include "common/base/mutex.h"
-#include "common/graph/owner_split.h"
 #include "common/sampling/merge_picks.h"
-#include "common/sampling/request.h"
 #include "proto/wire/capabilities.h"
 
 namespace halograph {
-
-namespace {
-
-// The calls of one layer and the answers that have come.
-class LayerCalls {
- public:
-  LayerCalls(Cluster* cluster, std::span<const LayerGroup> groups)
-      : cluster_(*cluster),
-        served_(cluster->served()),
-        spec_{.schema = &cluster->info().schema, .groups = groups} {}
-
-  // Shares destinations out to sets of servers.
-  [[nodiscard]] Status Split();
-  [[nodiscard]] StatusOr<std::vector<Rpc>> Plan();
-  void Assemble(std::vector<NeighborPicks>* picks);
-  // Of requests and replies, once the calls are done. A request that is tried again counts once.
-  [[nodiscard]] int64_t message_bytes() const { return message_bytes_; }
-
- private:
-  using Request = std::vector<SamplePiece>;
-
-  [[nodiscard]] bool TakesPieces(const ReplicaSet& set) const {
-    return served_->FirstWithout(set, wire::kSampleEdgePieces) < 0;
-  }
-  [[nodiscard]] SampleForm FormFor(const ReplicaSet& set) const {
-    return {.edge_pieces = TakesPieces(set),
-            .rules = served_->FirstWithout(set, wire::kSampleRule) < 0};
-  }
-  [[nodiscard]] Status CheckKnown(const ReplicaSet& set, const LayerGroup& group) const;
-  void AddRpcs(const ReplicaSet& set, Request request, std::vector<Rpc>* calls);
-  [[nodiscard]] Rpc ToRpc(const ReplicaSet& set, Request request);
-  [[nodiscard]] Status OnReply(const ReplicaSet& set, const Request& request, ReplyPieces reply,
-                               std::vector<Rpc>* more);
-  [[nodiscard]] Status OnError(const ReplicaSet& set, int asked, const Request& request,
-                               const Status& error, std::vector<Rpc>* more);
-
-  Cluster& cluster_;
-  const std::shared_ptr<const ServedParts> served_;
-  const SampleLayerSpec spec_;
-  std::vector<OwnerSplit> shares_;  // per group, by set of servers
-  Mutex mutex_;
-  std::vector<SampleAnswer> answers_;  // guarded by mutex_ while calls run
-  std::atomic<int64_t> message_bytes_ = 0;
-};
 
 Status LayerCalls::Split() {
   const ReplicaSets& topology = served_->topology();
@@ -197,32 +147,6 @@ void LayerCalls::Assemble(std::vector<NeighborPicks>* picks) {
   for (size_t g = 0; g < by_group.size(); ++g) {
     MergePicks(spec_.groups[g].destinations.size(), by_group[g], &(*picks)[g]);
   }
-}
-
-}  // namespace
-
-void StartLayerRemotely(Cluster* cluster, std::span<const LayerGroup> groups, CallContext& context,
-                        std::vector<NeighborPicks>* picks, StatusDone done) {
-  const auto calls = std::make_shared<LayerCalls>(cluster, groups);
-  StatusOr<std::vector<Rpc>> first =
-      CatchNoMemory(std::ssize(groups), "groups", [&]() -> StatusOr<std::vector<Rpc>> {
-        HG_RETURN_IF_ERROR(calls->Split());
-        return calls->Plan();
-      });
-  if (!first.ok()) return done(first.status());
-  const int64_t rounds = first->empty() ? 0 : kRoundsOfAnExchange;
-  StatusDone answered = [=, &context, done = std::move(done)](Status status) {
-    context.stats.remote_bytes += calls->message_bytes();
-    if (status.ok()) {
-      context.stats.rounds += rounds;
-      status = CatchNoMemory(std::ssize(groups), "groups", [&] {
-        calls->Assemble(picks);
-        return OkStatus();
-      });
-    }
-    done(std::move(status));
-  };
-  cluster->rpc().Start(context, *std::move(first), Posted(context, std::move(answered)));
 }
 
 }  // namespace halograph
