@@ -260,7 +260,8 @@ TEST_F(FirstClientTest, ReadsTheStatistics) {
   for (const std::string& method : stats.All(11)) methods.push_back(Fields(method).Bytes(1));
   for (const char* name :
        {"GraphService/Describe", "GraphService/Sample", "GraphService/ReadTaskSet",
-        "GraphService/ReadTopology", "KVService/Pull", "AdminService/Stats"}) {
+        "GraphService/ReadTopology", "GraphService/ColumnSums", "GraphService/Extract",
+        "KVService/Pull", "AdminService/Stats"}) {
     EXPECT_EQ(std::count(methods.begin(), methods.end(), name), 1) << name;
   }
 }

@@ -18,6 +18,8 @@ namespace halograph::server {
 inline constexpr char kDescribe[] = "/halograph.v1.GraphService/Describe";
 inline constexpr char kSample[] = "/halograph.v1.GraphService/Sample";
 inline constexpr char kGraphReadTaskSet[] = "/halograph.v1.GraphService/ReadTaskSet";
+inline constexpr char kColumnSums[] = "/halograph.v1.GraphService/ColumnSums";
+inline constexpr char kExtract[] = "/halograph.v1.GraphService/Extract";
 inline constexpr char kReadTopology[] = "/halograph.v1.GraphService/ReadTopology";
 inline constexpr char kPull[] = "/halograph.v1.KVService/Pull";
 inline constexpr char kReadTaskSet[] = "/halograph.v1.KVService/ReadTaskSet";

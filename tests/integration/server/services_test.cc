@@ -1,6 +1,7 @@
 // The services as generated stubs see them: every value right, and the bytes written by hand
 // those that generated code writes.
 #include <cstring>
+#include <map>
 
 #include <grpcpp/client_context.h>
 
@@ -259,6 +260,56 @@ TEST_F(ServicesTest, TopologyRangesAndBytesAreThoseOfGeneratedCode) {
   EXPECT_TRUE(reply.data().empty());
 }
 
+// Requests of ids may be as large as messages: 64 KiB are not the limit.
+TEST_F(ServicesTest, ColumnSumsAndEdgesAreThoseOfGeneratedCode) {
+  const int cites = local_->schema().RelationIndex("paper:cites:paper").value();
+  const IdRange papers = local_->book().NodeRange(NodeType("paper"), 2);
+  std::map<int64_t, uint64_t> expected;
+  const CscSegment& segment = local_->parts()[2]->Edges(cites);
+  const int64_t edges = segment.indptr[segment.nodes.size()];
+  for (int64_t e = 0; e < edges; ++e) ++expected[segment.Source(e)];
+  v1::ColumnSumsRequest sums;
+  v1::ColumnSumsGroup* group = sums.add_groups();
+  group->set_relation("paper:cites:paper");
+  for (int64_t id = papers.begin; id < papers.end; ++id) {
+    group->add_destinations(static_cast<uint64_t>(id));
+  }
+  group = sums.add_groups();
+  group->set_relation("paper:cites:paper");
+  for (int i = 0; i < 10000; ++i) group->add_destinations(static_cast<uint64_t>(papers.begin));
+  ASSERT_GT(sums.ByteSizeLong(), kSmallRequestBytes);
+  const RawReply raw = RawCall(channel_, kColumnSums, sums.SerializeAsString());
+  ASSERT_TRUE(raw.status.ok()) << raw.status.error_message();
+  v1::ColumnSumsReply reply;
+  ASSERT_TRUE(reply.ParseFromString(raw.bytes));
+  EXPECT_EQ(reply.SerializeAsString(), raw.bytes);
+  ASSERT_EQ(reply.groups_size(), 2);
+  std::map<int64_t, uint64_t> found;
+  for (int i = 0; i < reply.groups(0).sums_size(); ++i) {
+    found[reply.groups(0).sources32(i)] = reply.groups(0).sums(i);
+  }
+  EXPECT_EQ(found, expected);
+
+  v1::ExtractRequest extract;
+  v1::ExtractGroup* wanted = extract.add_groups();
+  wanted->set_relation("paper:cites:paper");
+  *wanted->mutable_destinations() = sums.groups(0).destinations();
+  for (const auto& [source, sum] : expected) wanted->add_columns(static_cast<uint64_t>(source));
+  wanted->set_edge_ids(true);
+  const RawReply raw_edges = RawCall(channel_, kExtract, extract.SerializeAsString());
+  ASSERT_TRUE(raw_edges.status.ok()) << raw_edges.status.error_message();
+  v1::ExtractReply all;
+  ASSERT_TRUE(all.ParseFromString(raw_edges.bytes));
+  EXPECT_EQ(all.SerializeAsString(), raw_edges.bytes);
+  ASSERT_EQ(all.groups_size(), 1);
+  ASSERT_EQ(all.groups(0).edge_ids_size(), edges);
+  for (int e = 0; e < edges; ++e) {
+    EXPECT_EQ(all.groups(0).edge_ids(e), static_cast<uint64_t>(segment.first_edge + e));
+    const auto column = static_cast<int>(all.groups(0).columns(e));
+    EXPECT_EQ(wanted->columns(column), static_cast<uint64_t>(segment.Source(e)));
+  }
+}
+
 TEST_F(ServicesTest, ServerOfFeaturesNeedsNoFileOfTheTopologyAndPullsAllTheSame) {
   const std::filesystem::path copy = folder_->path() / "features";
   std::filesystem::copy(graph_folder_, copy, std::filesystem::copy_options::recursive);
@@ -290,7 +341,9 @@ TEST_F(ServicesTest, ServerOfFeaturesNeedsNoFileOfTheTopologyAndPullsAllTheSame)
   read.set_part(2);
   read.set_path("manifest.json");
   for (const auto& [method, request] : {std::pair{kSample, LayerRequest(2).SerializeAsString()},
-                                        {kReadTopology, read.SerializeAsString()}}) {
+                                        {kReadTopology, read.SerializeAsString()},
+                                        {kColumnSums, std::string()},
+                                        {kExtract, std::string()}}) {
     const grpc::Status status = RawCall(channel_, method, request).status;
     EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
     EXPECT_NE(status.error_message().find("--serve all"), std::string::npos);
