@@ -69,20 +69,4 @@ void StartAskRemotely(Cluster* cluster, const TopologyQuestions& questions, Call
   cluster->rpc().Start(context, *std::move(first), Posted(context, std::move(answered)));
 }
 
-void StartLayerRemotely(Cluster* cluster, std::span<const LayerGroup> groups, CallContext& context,
-                        std::vector<NeighborPicks>* picks, StatusDone done) {
-  struct Draws {
-    TopologyQuestions questions;
-    TopologyAnswers answers;
-  };
-  const auto draws = std::make_shared<Draws>();
-  draws->questions.draws.assign(groups.begin(), groups.end());
-  std::swap(draws->answers.draws, *picks);  // for its memory
-  StartAskRemotely(cluster, draws->questions, context, &draws->answers,
-                   [draws, picks, done = std::move(done)](Status status) {
-                     std::swap(draws->answers.draws, *picks);
-                     done(std::move(status));
-                   });
-}
-
 }  // namespace halograph

@@ -39,10 +39,7 @@ class RemoteGraphStore final : public GraphStore {
 
   void StartAsk(const TopologyQuestions& questions, CallContext& context, TopologyAnswers* answers,
                 StatusDone done) override {
-    if (!questions.sums.empty() || !questions.edges.empty()) {
-      return EndCall(std::move(done), Unimplemented("layer-wise samplers over servers"));
-    }
-    StartLayerRemotely(cluster_.get(), questions.draws, context, &answers->draws, std::move(done));
+    StartAskRemotely(cluster_.get(), questions, context, answers, std::move(done));
   }
 
  private:

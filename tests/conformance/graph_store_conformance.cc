@@ -360,7 +360,7 @@ void SameLayerWiseMinibatchOfHubs(const StoreKind& kind) {
   Subject subject(HubConformanceGraph(), kind);
   ASSERT_TRUE(subject.ok());
   SamplingSpec sampling =
-      SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{-1, 50}, false);
+      SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{400, 50}, false);
   for (auto& layer : sampling.layers) layer[0].rule.kind = DrawKind::kLadies;
   const std::vector<int64_t> seeds = {1500, 2, 1001, 503};
   ExpectReference(subject, {.seeds = {{.type = 0, .ids = seeds}},
