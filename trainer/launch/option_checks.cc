@@ -223,8 +223,29 @@ bool DrawsAll(const Fanouts& fanouts) {
                      [&](const RelationFanouts& named) { return all(named.layers); });
 }
 
+Status CheckSampling(const TrainOptions& o) {
+  if (o.sampler.reads_fanouts()) {
+    HG_RETURN_IF_ERROR(CheckFanouts("--fanouts", o.AllFanouts(), o.layers));
+  }
+  HG_RETURN_IF_ERROR(CheckLayerNodes(o.sampler, o.layers));
+  if (!o.sampler.estimates() || o.model_options == nullptr) return OkStatus();
+  const auto kind = FindModelKind(o.model);
+  if (!o.edge_weight.empty() && kind.ok() && (*kind)->needs.source_degrees) {
+    return InvalidArgument(
+        "--sampler {} and --edge-weight {}: --model {} divides by sums of weights over all "
+        "neighbours, which are not read; leave one of them out, or give --sampler neighbor",
+        o.sampler.name, o.edge_weight, o.model);
+  }
+  return Annotate(o.model_options->TakesCoefficients(), "--sampler " + o.sampler.name);
+}
+
 Status CheckFullBatch(const TrainOptions& o) {
   if (!o.tasks.node.full_batch) return OkStatus();
+  if (!o.sampler.reads_fanouts()) {
+    return InvalidArgument(
+        "--full-batch and --sampler {}: a full batch takes all neighbours; leave one of them out",
+        o.sampler.name);
+  }
   if (o.batch_size != kMaxBatchSize) {
     return InvalidArgument(
         "--full-batch and --batch-size {}: a step is about all rows; leave one of them out",
@@ -240,7 +261,7 @@ Status CheckFullBatch(const TrainOptions& o) {
 
 Status CheckTogether(const TrainOptions& o) {
   HG_RETURN_IF_ERROR(CheckWhere(o));
-  HG_RETURN_IF_ERROR(CheckFanouts("--fanouts", o.AllFanouts(), o.layers));
+  HG_RETURN_IF_ERROR(CheckSampling(o));
   HG_RETURN_IF_ERROR(CheckFullBatch(o));
   HG_RETURN_IF_ERROR(CheckNegatives(o));
   HG_RETURN_IF_ERROR(CheckControl(o.control, o.learning_rate));
@@ -267,6 +288,7 @@ Status CheckTogether(const TrainOptions& o) {
 }
 
 Status CheckUnused(const OptionTable& rows, const TrainOptions& o) {
+  HG_RETURN_IF_ERROR(CheckSampler(rows, o.sampler));
   for (const char* const fixed : {"threads", "sample-threads", "threads-per-minibatch"}) {
     if (!o.tune || !rows.given(fixed)) continue;
     return InvalidArgument(

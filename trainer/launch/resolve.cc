@@ -26,8 +26,12 @@ void Resolve(TrainOptions* o, const Environment& environment) {
   if (o->topology.empty() && !o->remote.servers.empty()) o->topology = kTopologyServers;
   if (o->model_options == nullptr) o->model_options = *OptionsOfModel(o->model);
   if (o->AllEvalFanouts().empty()) {
-    o->eval_fanouts = o->fanouts;
-    o->eval_relation_fanouts = o->relation_fanouts;
+    if (o->sampler.reads_fanouts()) {
+      o->eval_fanouts = o->fanouts;
+      o->eval_relation_fanouts = o->relation_fanouts;
+    } else {
+      o->eval_fanouts.assign(static_cast<size_t>(o->layers), kFullNeighborhood);
+    }
   }
   if (o->eval_batch_size == 0) o->eval_batch_size = o->batch_size;
   const int on_machine = RanksOnThisMachine(environment) * o->ranks_here();

@@ -47,9 +47,11 @@ constexpr ModelKind kKinds[] = {
     Kind<GcnOptions, MakeGcn>(
         "gcn", "graph convolution",
         {.one_relation = true, .by_source = BySource::kAboveFirst, .source_degrees = true}),
-    Kind<GatOptions, MakeGat>(
-        "gat", "graph attention, also GATv2",
-        {.one_relation = true, .form = BlockForm::kSelfLoops, .by_source = BySource::kAll}),
+    Kind<GatOptions, MakeGat>("gat", "graph attention, also GATv2",
+                              {.one_relation = true,
+                               .form = BlockForm::kSelfLoops,
+                               .by_source = BySource::kAll,
+                               .attends = true}),
     Kind<SgcOptions, MakeSgc>(
         "sgc", "simple graph convolution",
         {.one_relation = true, .by_source = BySource::kAboveFirst, .source_degrees = true}),

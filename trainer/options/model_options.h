@@ -8,6 +8,7 @@
 #include "common/base/status.h"
 #include "common/graph/schema.h"
 #include "common/program/options.h"
+#include "common/sampling/layer_probability.h"
 #include "trainer/options/embedding_options.h"
 #include "trainer/options/row_choices.h"
 
@@ -28,6 +29,13 @@ struct ModelNeeds {
   BySource by_source = BySource::kNone;
   // It divides by the in-degrees of sources too (LayerInput::outer). Only beside one_relation.
   bool source_degrees = false;
+  // Its layers weigh the edges of a destination among those that are drawn. So sums are never
+  // unbiased, and layer-wise samplers draw by kSqrt, if nobody says; else by kDegree.
+  bool attends = false;
+
+  [[nodiscard]] LayerProbability layer_probability() const {
+    return attends ? LayerProbability::kSqrt : LayerProbability::kDegree;
+  }
 };
 
 // What the user tells one kind of model: each has a struct of its own, with its defaults.

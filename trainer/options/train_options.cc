@@ -140,6 +140,7 @@ void AddTaskRows(OptionTable& rows, TrainOptions* o) {
 
 void AddSamplingRows(OptionTable& rows, TrainOptions* o) {
   rows.Group("Sampling");
+  AddSamplerRows(rows, &o->sampler);
   AddFanoutsRow(rows, "fanouts", &o->fanouts, &o->relation_fanouts,
                 "neighbours drawn of a node, one number a layer, from the seeds outward; -1: all. "
                 "Or relation by relation, cites=10:5,writes=15:10,*=5:5, with * for all others")

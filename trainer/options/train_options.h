@@ -21,6 +21,7 @@
 #include "trainer/options/fanouts.h"
 #include "trainer/options/model_options.h"
 #include "trainer/options/option_marks.h"
+#include "trainer/options/sampler_options.h"
 #include "trainer/options/task_choices.h"
 #include "trainer/options/task_options.h"
 
@@ -86,6 +87,7 @@ struct TrainOptions {
   std::shared_ptr<ModelOptions> model_options;  // of that model; null: with its defaults
   int64_t layers = 2;
 
+  SamplerOptions sampler;                   // of training
   std::vector<int32_t> fanouts = {15, 10};  // from the seeds outward, one a layer
   // Of relations that are named; fanouts then are of the others, and may be empty (fanouts.h).
   std::vector<RelationFanouts> relation_fanouts;

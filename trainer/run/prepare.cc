@@ -42,18 +42,30 @@ bool InputsGetGradients(const RunInputs& inputs, const Schema& schema) {
   return std::adjacent_find(columns.begin(), columns.end(), std::not_equal_to<>()) != columns.end();
 }
 
+// What is drawn. Evaluation draws neighbours, whatever training does.
+StatusOr<SamplingSpec> SamplingOf(const Session& session, const ModelNeeds& needs, bool training) {
+  const TrainOptions& options = session.options;
+  const Schema& schema = session.stores.graph->info().schema;
+  if (!needs.neighbors) return SamplingSpec{.layers = {{}}};
+  if (training && !options.sampler.reads_fanouts()) {
+    return LayerWiseSpec(options.sampler, schema, options.layers, options.batch_size,
+                         needs.layer_probability());
+  }
+  HG_ASSIGN_OR_RETURN(SamplingSpec spec,
+                      ChooseFanouts(training ? "--fanouts" : "--eval-fanouts",
+                                    training ? options.AllFanouts() : options.AllEvalFanouts(),
+                                    schema, options.replace));
+  HG_RETURN_IF_ERROR(spec.DrawBy(schema, options.sampling_weights));
+  return spec;
+}
+
 StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
                                const RunInputs& inputs, bool training) {
   const TrainOptions& options = session.options;
   BatchRecipe recipe;
-  HG_ASSIGN_OR_RETURN(recipe.sampling,
-                      ChooseFanouts(training ? "--fanouts" : "--eval-fanouts",
-                                    training ? options.AllFanouts() : options.AllEvalFanouts(),
-                                    session.stores.graph->info().schema, options.replace));
   const ModelNeeds needs = session.options.model_options->NeedsOf(kind.needs);
-  if (!needs.neighbors) recipe.sampling.layers = {{}};
-  HG_RETURN_IF_ERROR(recipe.sampling.DrawBy(session.stores.graph->info().schema,
-                                            session.options.sampling_weights));
+  HG_ASSIGN_OR_RETURN(recipe.sampling, SamplingOf(session, needs, training));
+  recipe.source_degrees = needs.source_degrees;
   HG_ASSIGN_OR_RETURN(recipe.edge_weights, ChooseEdgeWeights(session.stores.graph->info().schema,
                                                              options.edge_weight, recipe.sampling));
   recipe.edge_ids = needs.edge_ids;
@@ -160,6 +172,14 @@ int64_t StepsPerEpoch(const Session& session) {
     most = std::max(most, rows[part + 1] - rows[part]);
   }
   return (most + options.batch_size - 1) / options.batch_size;
+}
+
+void WarnOfBias(const TrainOptions& options, const ModelNeeds& needs) {
+  if (!needs.attends || !options.sampler.estimates()) return;
+  spdlog::warn(
+      "--sampler {} and --model {}: attention is normalised over the drawn neighbours, so its sums "
+      "are biased; means are not, as those of --model sage",
+      options.sampler.name, options.model);
 }
 
 void WarnOfLongWarmUp(const Session& session) {
@@ -316,6 +336,7 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
     WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);
   }
   if (options.rank == 0 && infer == nullptr && !options.part_only) TellOfSubParts(options);
+  if (options.rank == 0 && infer == nullptr) WarnOfBias(options, kind->needs);
   if (options.rank == 0) {
     WarnOfUnreadEdgeFeatures(session.stores.graph->info().schema, options.sampling_weights,
                              options.edge_weight);

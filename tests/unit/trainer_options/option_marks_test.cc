@@ -38,7 +38,8 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
   EXPECT_THAT(Marked(kOfPredictions),
               UnorderedElementsAre("predict", "predict_nodes", "predict_what"));
   EXPECT_THAT(Marked(kOfNeighbors),
-              UnorderedElementsAre("layers", "fanouts", "eval_fanouts", "sampling_weights",
+              UnorderedElementsAre("layers", "sampler", "layer_nodes", "layer_probability",
+                                   "layer_estimate", "fanouts", "eval_fanouts", "sampling_weights",
                                    "edge_weight", "replace", "full_batch"));
 }
 
