@@ -129,7 +129,8 @@ class RemoteColumnsTest : public RemoteStoreTest {
   // What a server that changes its replies makes of a question. It forwards to one of all parts.
   using Change = std::function<void(const FakeCall& call, FakeAnswer* answer)>;
   Status AskChanged(const std::string& server, const TopologyQuestions& questions,
-                    const Change& change, std::string* address = nullptr, int64_t limit = 0) {
+                    const Change& change, std::string* address = nullptr, int64_t limit = 0,
+                    TopologyAnswers* answers = nullptr) {
     FakeServer fake([&](const FakeCall& call) {
       FakeAnswer answer = Forward(server, call);
       change(call, &answer);
@@ -139,8 +140,8 @@ class RemoteColumnsTest : public RemoteStoreTest {
     RemoteOptions options = Options({fake.address()});
     options.calls_in_flight = 1;  // of several, forwarding would block all of gRPC's threads
     if (limit > 0) options.max_message_bytes = limit;
-    TopologyAnswers answers;
-    return Ask(options, questions, &answers);
+    TopologyAnswers unused;
+    return Ask(options, questions, answers != nullptr ? answers : &unused);
   }
 
   static inline std::unique_ptr<TestFolder> graph_folder_;
@@ -212,6 +213,53 @@ TEST_F(RemoteColumnsTest, AReplicaThatIsLostChangesNothing) {
   TopologyAnswers found;
   const Status status = Ask(cluster->get(), questions, &found);
   ASSERT_TRUE(status.ok()) << ToString(status);
+  EXPECT_TRUE(found.sums == expected.sums);
+  EXPECT_TRUE(found.edges == expected.edges);
+}
+
+// Of as many destinations as `kept`, or other nodes.
+void CutReply(int kept, v1::ExtractGroupReply* group) {
+  int edges = 0;
+  for (int i = 0; i < std::min(kept, group->counts_size()); ++i) {
+    edges += static_cast<int>(group->counts(i));
+  }
+  const auto cut = [](int size, auto* field) { field->Truncate(std::min(size, field->size())); };
+  if (group->counts_size() > kept) group->clear_other_degrees();
+  cut(kept, group->mutable_counts());
+  cut(kept, group->mutable_degrees());
+  cut(kept, group->mutable_other_degrees());
+  cut(edges, group->mutable_columns());
+  cut(edges, group->mutable_edge_ids());
+}
+
+// A server's messages may be smaller than it says, and its edges more than are expected.
+TEST_F(RemoteColumnsTest, WhatAReplyLeavesOutIsAskedForAgain) {
+  const auto server = Serve(path_, {});
+  const TopologyQuestions questions = Questions();
+  const auto cut = [](const FakeCall& call, FakeAnswer* answer) {
+    if (call.method == "GraphService/ColumnSums") {
+      v1::ColumnSumsReply reply;
+      EXPECT_TRUE(reply.ParseFromString(answer->bytes));
+      v1::ColumnSumsGroupReply* group = reply.mutable_groups(0);
+      const int kept = group->sums_size() - group->sums_size() / 3;
+      group->set_more(kept < group->sums_size());
+      group->mutable_sums()->Truncate(kept);
+      group->mutable_sources32()->Truncate(kept);
+      if (group->more()) reply.mutable_groups()->DeleteSubrange(1, reply.groups_size() - 1);
+      answer->bytes = reply.SerializeAsString();
+    }
+    if (call.method == "GraphService/Extract") {
+      v1::ExtractReply reply;
+      EXPECT_TRUE(reply.ParseFromString(answer->bytes));
+      reply.mutable_groups()->DeleteSubrange(1, reply.groups_size() - 1);
+      CutReply(100, reply.mutable_groups(0));
+      answer->bytes = reply.SerializeAsString();
+    }
+  };
+  TopologyAnswers found;
+  const Status status = AskChanged(server->address(), questions, cut, nullptr, 0, &found);
+  ASSERT_TRUE(status.ok()) << ToString(status);
+  const TopologyAnswers expected = Expected(questions);
   EXPECT_TRUE(found.sums == expected.sums);
   EXPECT_TRUE(found.edges == expected.edges);
 }
