@@ -31,6 +31,10 @@ struct GraphInfo {
   // Where the rows of every task set live, [task][set] in the schema's order: parts + 1 ascending
   // boundaries. Rows [b[p], b[p + 1]) of the whole set are those of part p, in input order.
   std::vector<std::vector<std::vector<int64_t>>> task_rows;
+  // By part, where its clusters begin, as global ids that ascend, and the end of the last: clusters
+  // + 1 bounds, from the part's first node to its end. Empty: the graph has none. Those of one part
+  // are empty where nobody here knows them: its topology is neither mapped nor served.
+  std::vector<std::vector<int64_t>> clusters = {};
 };
 
 class GraphStore {

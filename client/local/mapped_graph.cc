@@ -42,7 +42,8 @@ StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(const std::filesystem::pat
   mapped->info = {.identity = mapped->parts->identity(),
                   .schema = mapped->parts->schema(),
                   .book = mapped->parts->book(),
-                  .task_rows = {}};
+                  .task_rows = {},
+                  .clusters = mapped->parts->ClusterBounds()};
   const bool all = std::ssize(mapped->parts->parts()) == mapped->info.book.num_parts();
   if (all || options.own_task_rows) mapped->info.task_rows = TaskRows(*mapped->parts);
   mapped->tensors =

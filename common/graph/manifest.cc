@@ -14,15 +14,16 @@ namespace {
 constexpr char kPartKind[] = "halograph-part";
 constexpr char kGraphKind[] = "halograph-graph";
 
-Json CommonFields(std::string_view kind, const std::string& identity, const std::string& build,
-                  const Schema& schema, const PartitionBook& book) {
+template <typename Manifest>
+Json CommonFields(std::string_view kind, const Manifest& manifest) {
   return {{"format", std::string(kind)},
           {"format_version", kFormatVersion},
-          {"feature_bits", FeatureBitsOf(schema)},
-          {"identity", identity},
-          {"build", build},
-          {"schema", ToJson(schema)},
-          {"book", ToJson(book, schema)}};
+          {"feature_bits",
+           FeatureBitsOf(manifest.schema) | (manifest.clusters ? kClustersBit : uint64_t{0})},
+          {"identity", manifest.identity},
+          {"build", manifest.build},
+          {"schema", ToJson(manifest.schema)},
+          {"book", ToJson(manifest.book, manifest.schema)}};
 }
 
 // Reads and checks what both kinds share before any other field is looked at.
@@ -59,17 +60,27 @@ StatusOr<Json> ReadChecked(const std::filesystem::path& folder, std::string_view
   return value;
 }
 
+// Whether the folder has clusters; the other bits are those that its schema calls for.
+StatusOr<bool> ParseBits(const Json& value, const Schema& schema, const std::string& where) {
+  HG_ASSIGN_OR_RETURN(const int64_t bits, GetInt(value, "feature_bits", where));
+  const bool clusters = (static_cast<uint64_t>(bits) & kClustersBit) != 0;
+  const uint64_t needed = FeatureBitsOf(schema) | (clusters ? kClustersBit : uint64_t{0});
+  if (static_cast<uint64_t>(bits) != needed) {
+    return DataLoss("{}: feature bits {:#x}, but its schema calls for {:#x}", where, bits, needed);
+  }
+  if (clusters && schema.node_types.size() != 1) {
+    return DataLoss("{}: feature bit {:#x} (clusters) is for one node type, its schema has {}",
+                    where, kClustersBit, schema.node_types.size());
+  }
+  return clusters;
+}
+
 template <typename Manifest>
 Status ParseCommonFields(const Json& value, const std::string& where, Manifest* manifest) {
   HG_ASSIGN_OR_RETURN(manifest->identity, GetString(value, "identity", where));
   HG_ASSIGN_OR_RETURN(manifest->build, GetString(value, "build", where));
   HG_ASSIGN_OR_RETURN(const Json schema, GetObject(value, "schema", where));
   HG_ASSIGN_OR_RETURN(manifest->schema, SchemaFromJson(schema, where + ": schema"));
-  HG_ASSIGN_OR_RETURN(const int64_t bits, GetInt(value, "feature_bits", where));
-  if (const uint64_t needed = FeatureBitsOf(manifest->schema);
-      static_cast<uint64_t>(bits) != needed) {
-    return DataLoss("{}: feature bits {:#x}, but its schema calls for {:#x}", where, bits, needed);
-  }
   HG_ASSIGN_OR_RETURN(const Json book, GetObject(value, "book", where));
   HG_ASSIGN_OR_RETURN(manifest->book,
                       PartitionBookFromJson(book, manifest->schema, where + ": book"));
@@ -96,7 +107,14 @@ Status ParseCounts(const Json& value, const std::string& where, PartManifest* ma
       std::any_of(manifest->task_rows.begin(), manifest->task_rows.end(), negative)) {
     return DataLoss("{}: negative count in halo_nodes or task_rows", where);
   }
-  return OkStatus();
+  HG_ASSIGN_OR_RETURN(const bool clustered, ParseBits(value, manifest->schema, where));
+  if (!clustered) return OkStatus();
+  HG_ASSIGN_OR_RETURN(manifest->clusters, GetInt(value, "clusters", where));
+  const int64_t nodes = manifest->book.NodeRange(0, manifest->part).size();
+  const int64_t least = nodes > 0 ? 1 : 0;
+  if (*manifest->clusters >= least && *manifest->clusters <= nodes) return OkStatus();
+  return DataLoss("{}: {} clusters of {} nodes, expected {} to {}", where, *manifest->clusters,
+                  nodes, least, nodes);
 }
 
 Status ParseParts(const Json& value, const std::string& where, GraphManifest* manifest) {
@@ -142,11 +160,11 @@ std::string GraphIdentity(const Schema& schema, const PartitionBook& book,
 }
 
 Status WritePartManifest(const std::filesystem::path& part_folder, const PartManifest& manifest) {
-  Json value =
-      CommonFields(kPartKind, manifest.identity, manifest.build, manifest.schema, manifest.book);
+  Json value = CommonFields(kPartKind, manifest);
   value["part"] = manifest.part;
   value["halo_nodes"] = manifest.halo_nodes;
   value["task_rows"] = manifest.task_rows;
+  if (manifest.clusters) value["clusters"] = *manifest.clusters;
   value["files"] = Json::array();
   for (const FileEntry& entry : manifest.files) value["files"].push_back(ToJson(entry));
   return WriteManifest(part_folder / kManifestName, std::move(value));
@@ -154,8 +172,7 @@ Status WritePartManifest(const std::filesystem::path& part_folder, const PartMan
 
 Status WriteGraphManifest(const std::filesystem::path& graph_folder,
                           const GraphManifest& manifest) {
-  Json value =
-      CommonFields(kGraphKind, manifest.identity, manifest.build, manifest.schema, manifest.book);
+  Json value = CommonFields(kGraphKind, manifest);
   value["options"] = manifest.options;
   value["parts"] = Json::array();
   for (size_t p = 0; p < manifest.part_digests.size(); ++p) {
@@ -188,6 +205,7 @@ StatusOr<GraphManifest> ReadGraphManifest(const std::filesystem::path& graph_fol
   const std::string where = (graph_folder / kManifestName).string();
   GraphManifest manifest;
   HG_RETURN_IF_ERROR(ParseCommonFields(value, where, &manifest));
+  HG_ASSIGN_OR_RETURN(manifest.clusters, ParseBits(value, manifest.schema, where));
   HG_ASSIGN_OR_RETURN(manifest.options, GetObject(value, "options", where));
   HG_RETURN_IF_ERROR(ParseParts(value, where, &manifest));
   const std::string identity = GraphIdentity(manifest.schema, manifest.book, manifest.part_digests);
@@ -201,6 +219,10 @@ StatusOr<GraphManifest> ReadGraphManifest(const std::filesystem::path& graph_fol
 std::string PartFolderName(int part) { return fmt::format("part-{:04}", part); }
 
 bool IsTopologyFile(std::string_view path) {
+  constexpr std::string_view kNodes = "nodes/", kClusters = "/clusters.npy";
+  if (path.starts_with(kNodes) && path.ends_with(kClusters)) {
+    return path.find('/', kNodes.size()) == path.size() - kClusters.size();
+  }
   if (path.rfind("edges/", 0) != 0) return false;
   const size_t slash = path.find('/', std::string_view("edges/").size());
   if (slash == std::string_view::npos) return false;
@@ -209,6 +231,9 @@ bool IsTopologyFile(std::string_view path) {
 }
 
 std::string NodeFolder(const std::string& node_type) { return "nodes/" + PercentEncode(node_type); }
+std::string ClusterFile(const std::string& node_type) {
+  return NodeFolder(node_type) + "/clusters.npy";
+}
 std::string EdgeFolder(const std::string& triple) { return "edges/" + PercentEncode(triple); }
 std::string TaskSetFolder(const std::string& task, const std::string& set,
                           const std::string& type) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,9 @@ namespace halograph {
 inline constexpr int kFormatVersion = 1;
 // Feature bits that a reader must know to open a folder.
 inline constexpr uint64_t kScaledInt8Bit = 1;  // a feature is stored as scaled_int8
-inline constexpr uint64_t kKnownFeatureBits = kScaledInt8Bit;
-// Those that a folder of this schema has.
+inline constexpr uint64_t kClustersBit = 2;    // parts are divided into clusters
+inline constexpr uint64_t kKnownFeatureBits = kScaledInt8Bit | kClustersBit;
+// Those that a folder of this schema has, whether it has clusters or not.
 [[nodiscard]] uint64_t FeatureBitsOf(const Schema& schema);
 
 // In a graph's folder and in each of its parts'.
@@ -34,7 +36,10 @@ struct PartManifest {
   PartitionBook book;
   std::vector<int64_t> halo_nodes;  // per node type
   std::vector<int64_t> task_rows;   // rows here, per task set in schema order (tasks, then sets)
-  std::vector<FileEntry> files;     // by path
+  // How many clusters the part is divided into. All parts of a graph have some number or none, and
+  // only a graph of one node type has.
+  std::optional<int64_t> clusters = {};
+  std::vector<FileEntry> files;  // by path
 };
 
 // GRAPH/manifest.json
@@ -46,6 +51,7 @@ struct GraphManifest {
   Json options = Json::object();  // as the partitioner ran: method, seed, format, edge options...
   std::vector<std::string> part_digests;  // per part: FilesDigest of its files
   std::vector<Json> part_stats;           // per part: what `inspect` shows
+  bool clusters = false;                  // parts are divided into clusters
 };
 
 // XXH3-128 over the canonical JSON of a part's file entries.
@@ -69,12 +75,13 @@ struct GraphManifest {
 [[nodiscard]] std::string PartFolderName(int part);
 
 // Whether a file of a part belongs to its topology: all below edges/ but original_ids.npy and
-// features/ of a relation. `path` as in PartManifest::files.
+// features/ of a relation, and the bounds of clusters. `path` as in PartManifest::files.
 [[nodiscard]] bool IsTopologyFile(std::string_view path);
 
 // Paths inside a part folder, names percent-encoded.
-[[nodiscard]] std::string NodeFolder(const std::string& node_type);  // nodes/<type>
-[[nodiscard]] std::string EdgeFolder(const std::string& triple);     // edges/<relation>
+[[nodiscard]] std::string NodeFolder(const std::string& node_type);   // nodes/<type>
+[[nodiscard]] std::string ClusterFile(const std::string& node_type);  // nodes/<type>/clusters.npy
+[[nodiscard]] std::string EdgeFolder(const std::string& triple);      // edges/<relation>
 [[nodiscard]] std::string TaskSetFolder(const std::string& task, const std::string& set,
                                         const std::string& type);  // tasks/<task>/<set>/<type>
 // edges/<relation>/sampling/<name>/<array>.npy: the tables of sampling by an edge feature. Arrays:

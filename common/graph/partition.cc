@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -27,6 +28,7 @@ struct Partition::Arrays {
   std::vector<Node> nodes;
   std::vector<Edge> edges;
   std::vector<std::vector<std::vector<NpyArray>>> tasks;  // [task][set][array]
+  std::optional<NpyArray> clusters;
 };
 
 namespace {
@@ -156,6 +158,7 @@ Status Partition::Map(const std::filesystem::path& folder) {
   arrays_ = arrays;
   arrays->edges.resize(schema().relations.size());
   HG_RETURN_IF_ERROR(MapEdges(folder, arrays.get()));
+  HG_RETURN_IF_ERROR(MapClusters(folder, arrays.get()));
   if (!contents_.features) return OkStatus();
   HG_RETURN_IF_ERROR(MapNodes(folder, arrays.get()));
   HG_RETURN_IF_ERROR(MapEdgeFeatures(folder, arrays.get()));
@@ -205,6 +208,19 @@ Status Partition::MapEdges(const std::filesystem::path& folder, Arrays* arrays) 
     HG_RETURN_IF_ERROR(MapWeights(folder, r, arrays));
   }
   return OkStatus();
+}
+
+Status Partition::MapClusters(const std::filesystem::path& folder, Arrays* arrays) {
+  if (!manifest_.clusters || !contents_.topology) return OkStatus();
+  const ArrayOpener opener(folder, manifest_.files);
+  const std::string path = ClusterFile(schema().node_types.front().name);
+  HG_ASSIGN_OR_RETURN(arrays->clusters, opener.Open(path, Expected::Ids(*manifest_.clusters + 1)));
+  const std::span<const int64_t> bounds = Ids(*arrays->clusters);
+  const IdRange own = book().NodeRange(0, part());
+  if (bounds.front() == own.begin && bounds.back() == own.end) return OkStatus();
+  return DataLoss(
+      "{}: starts at {} and ends at {}, expected the part's first node {} and its end {}",
+      (folder / path).string(), bounds.front(), bounds.back(), own.begin, own.end);
 }
 
 Status Partition::MapWeights(const std::filesystem::path& folder, int relation, Arrays* arrays) {
@@ -274,6 +290,10 @@ Status Partition::MapTasks(const std::filesystem::path& folder, Arrays* arrays) 
   return OkStatus();
 }
 
+std::span<const int64_t> Partition::ClusterBounds() const {
+  if (!arrays_->clusters) return {};
+  return Ids(*arrays_->clusters);
+}
 const NpyArray& Partition::NodeFeature(int node_type, int feature) const {
   assert(contents_.features);
   return arrays_->nodes[node_type].features[feature];

@@ -54,6 +54,9 @@ class Partition {
 
   // Not present() if the topology was not opened.
   [[nodiscard]] const CscSegment& Edges(int relation) const { return edges_[relation]; }
+  // Where the part's clusters begin, as global ids that ascend, and the end of the last: from the
+  // part's first node to its end. Empty if the folder has none, or the topology was not opened.
+  [[nodiscard]] std::span<const int64_t> ClusterBounds() const;
 
   // All that follow require contents().features (asserted).
   // Row i belongs to global id range begin + i. Index of the feature as in the schema.
@@ -70,6 +73,7 @@ class Partition {
   Partition() = default;
   struct Arrays;
   [[nodiscard]] Status Map(const std::filesystem::path& folder);
+  [[nodiscard]] Status MapClusters(const std::filesystem::path& folder, Arrays* arrays);
   [[nodiscard]] Status MapNodes(const std::filesystem::path& folder, Arrays* arrays);
   [[nodiscard]] Status MapEdges(const std::filesystem::path& folder, Arrays* arrays);
   [[nodiscard]] Status MapWeights(const std::filesystem::path& folder, int relation,
@@ -103,6 +107,8 @@ class PartitionSet {
   // Segments of all parts here. (Invariant 3: with all parts, the whole graph.) None is present()
   // if the topology was not opened.
   [[nodiscard]] const Topology& topology() const { return topology_; }
+  // Partition::ClusterBounds by part, nothing for parts that are not here; empty if none has any.
+  [[nodiscard]] std::vector<std::vector<int64_t>> ClusterBounds() const;
 
  private:
   PartitionSet() = default;

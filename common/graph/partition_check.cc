@@ -43,6 +43,14 @@ Status CheckHalo(std::span<const int64_t> halo, int64_t count, const IdRange& ow
   return OkStatus();
 }
 
+Status CheckClusters(std::span<const int64_t> bounds, const std::string& path) {
+  const auto wrong =
+      std::adjacent_find(bounds.begin(), bounds.end(), [](int64_t a, int64_t b) { return b <= a; });
+  if (wrong == bounds.end()) return OkStatus();
+  return DataLoss("{}: position {} holds {} after {}; the bounds of clusters must ascend", path,
+                  wrong - bounds.begin() + 1, wrong[1], wrong[0]);
+}
+
 Status CheckSeeds(const NpyArray& seeds, int64_t column, const IdRange& own) {
   HG_ASSIGN_OR_RETURN(const std::span<const int64_t> ids, seeds.As<int64_t>());
   for (int64_t row = 0; row < seeds.rows(); ++row) {
@@ -171,6 +179,10 @@ Status CheckPartitionContents(const Partition& partition, const std::filesystem:
   if (partition.contents().topology) {
     for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
       HG_RETURN_IF_ERROR(CheckEdges(partition, r, folder));
+    }
+    if (const auto bounds = partition.ClusterBounds(); !bounds.empty()) {
+      const std::string file = ClusterFile(schema.node_types.front().name);
+      HG_RETURN_IF_ERROR(CheckClusters(bounds, (folder / file).string()));
     }
   }
   if (!partition.contents().features) return OkStatus();

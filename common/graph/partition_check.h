@@ -13,8 +13,8 @@ namespace halograph {
 
 // DataLoss naming file, position and value: an indptr that descends, a source id outside its node
 // type, halo ids that do not ascend, lie outside the type or are owned here, a seed that this part
-// does not own, an alias table that could give an edge of another node or of weight 0. Only of what
-// is open (Partition::contents).
+// does not own, an alias table that could give an edge of another node or of weight 0, bounds of
+// clusters that do not ascend. Only of what is open (Partition::contents).
 [[nodiscard]] Status CheckPartitionContents(const Partition& partition,
                                             const std::filesystem::path& folder);
 

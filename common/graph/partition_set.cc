@@ -161,6 +161,17 @@ StatusOr<std::unique_ptr<PartitionSet>> PartitionSet::Open(const std::filesystem
   return set;
 }
 
+std::vector<std::vector<int64_t>> PartitionSet::ClusterBounds() const {
+  std::vector<std::vector<int64_t>> bounds;
+  for (const auto& part : parts_) {
+    const std::span<const int64_t> of_part = part->ClusterBounds();
+    if (of_part.empty()) continue;
+    bounds.resize(by_part_.size());
+    bounds[static_cast<size_t>(part->part())].assign(of_part.begin(), of_part.end());
+  }
+  return bounds;
+}
+
 const Partition* PartitionSet::Find(int part) const {
   return part >= 0 && part < static_cast<int>(by_part_.size()) ? by_part_[part] : nullptr;
 }

@@ -10,6 +10,7 @@
 #include "partitioner/cli/command.h"
 #include "partitioner/cli/shared_options.h"
 #include "partitioner/inspect/inspect_graph.h"
+#include "partitioner/levels/batch_clusters.h"
 #include "partitioner/levels/sub_parts.h"
 #include "partitioner/methods/owners/load_owners.h"
 #include "partitioner/methods/registry/registry.h"
@@ -139,6 +140,14 @@ void AddMethodRows(OptionTable& rows, RunOptions* options) {
            "sub-part, in --order within each; 1: parts stay whole")
       .Range(1, kMaxTrainersPerPart)
       .ValueName("K");
+  rows.Add(
+          "batch-clusters", &options->run.batch_clusters,
+          "makes N clusters in each part by METIS, for --sampler cluster: nodes are numbered "
+          "cluster by cluster, in --order within each; of N each sub-part gets its share by nodes, "
+          "and a cluster is made of at least 8 nodes")
+      .Range(1, kMaxBatchClusters)
+      .DefaultText("")
+      .ValueName("N");
 }
 
 // Whether the method, which was checked by its name, can give the order.
@@ -149,8 +158,12 @@ Status CheckOrderOf(const RunOptions& options) {
   return CheckOrder(*method, order);
 }
 
-// Whether the parts of the method can be divided.
-Status CheckSubPartsOf(const RunOptions& options) {
+// Whether the parts of the method can be divided so.
+Status CheckLevelsOf(const RunOptions& options) {
+  if (options.run.batch_clusters > 0) {
+    HG_RETURN_IF_ERROR(
+        CheckBatchClusters(options.run.batch_clusters, options.run.trainers_per_part));
+  }
   if (options.run.trainers_per_part == 1) return OkStatus();
   return MethodOfSubParts(options.owners.empty() ? options.run.method : "owners").status();
 }
@@ -176,7 +189,7 @@ Status CheckSense(const OptionTable& rows, const RunOptions& options) {
     return InvalidArgument("--owners replaces --method: give only one of them");
   }
   HG_RETURN_IF_ERROR(CheckOrderOf(options));
-  HG_RETURN_IF_ERROR(CheckSubPartsOf(options));
+  HG_RETURN_IF_ERROR(CheckLevelsOf(options));
   return options.flags.CheckTaken({owners ? "--owners" : options.run.method});
 }
 

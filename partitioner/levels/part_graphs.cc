@@ -1,5 +1,6 @@
 #include "partitioner/levels/part_graphs.h"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>
@@ -9,7 +10,9 @@
 
 #include "common/base/prefetch.h"
 #include "common/base/units.h"
+#include "common/storage/file.h"
 #include "common/storage/npy.h"
+#include "partitioner/methods/constraints.h"
 #include "partitioner/methods/task_columns.h"
 #include "partitioner/readers/edge_array.h"
 #include "partitioner/stream/ahead.h"
@@ -65,6 +68,12 @@ class RowFile {
   int64_t values_ = 0;  // in the file
   std::vector<T> buffer_;
 };
+
+Status RemoveAll(const fs::path& folder) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  return error ? ErrnoStatus(error.value(), "cannot remove", folder.string()) : OkStatus();
+}
 
 fs::path EdgePath(const fs::path& folder, int64_t part, size_t relation) {
   return folder / fmt::format("part-{}-edges-{}.npy", part, relation);
@@ -237,6 +246,51 @@ StatusOr<Dataset> PartGraphs::Open(int part, const fs::path& folder) const {
   }
   if (!rows.sets.empty()) graph.tasks.push_back(std::move(rows));
   return graph;
+}
+
+Status PartGraphs::ForEach(const fs::path& folder, const Visit& visit) {
+  for (int64_t begin = 0; begin < parts_; begin += kPartsAtOnce) {
+    const IdRange group{begin, std::min<int64_t>(begin + kPartsAtOnce, parts_)};
+    HG_RETURN_IF_ERROR(MakeFolder(folder));
+    HG_RETURN_IF_ERROR(Write(group, folder));
+    if (group.end == parts_) Forget();
+    for (int64_t part = group.begin; part < group.end; ++part) {
+      HG_ASSIGN_OR_RETURN(const Dataset graph, Open(static_cast<int>(part), folder));
+      HG_RETURN_IF_ERROR(visit(static_cast<int>(part), graph));
+    }
+    HG_RETURN_IF_ERROR(RemoveAll(folder));
+  }
+  return OkStatus();
+}
+
+GraphCounts CountsOfPart(const GraphCounts& counts, int parts) {
+  const auto share = [parts](int64_t count, double tolerance) {
+    const auto most = static_cast<int64_t>(tolerance * static_cast<double>(count) / parts) + 1;
+    return std::min(count, most);
+  };
+  GraphCounts part = counts;
+  for (int64_t& nodes : part.nodes) nodes = share(nodes, kNodeTolerance);
+  for (RelationCounts& relation : part.relations) {
+    relation.edges = share(relation.edges, kEdgeTolerance);
+  }
+  return part;
+}
+
+MemoryPhase PlanPartGraphs(std::string name, int64_t nodes, int parts, const HeldMemory& held) {
+  const int64_t files = std::min(parts, PartGraphs::kPartsAtOnce);
+  return {std::move(name),
+          {held,
+           {"ids within the parts", 4 * nodes},
+           {"buffers of files", files * PartGraphs::kBufferBytes},
+           {"edge chunks", kEdgePassBytes}}};
+}
+
+MemoryPlan PlanOfPart(MemoryPlan of_part, const HeldMemory& held) {
+  for (MemoryPhase& phase : of_part.phases) {
+    phase.name += ", of a part";
+    phase.held.push_back(held);
+  }
+  return of_part;
 }
 
 }  // namespace halograph

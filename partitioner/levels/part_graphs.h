@@ -6,12 +6,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/base/status.h"
 #include "common/graph/partition_book.h"
 #include "partitioner/readers/dataset.h"
+#include "partitioner/stream/graph_counts.h"
+#include "partitioner/stream/memory_plan.h"
 #include "partitioner/stream/node_array.h"
 
 namespace halograph {
@@ -43,6 +47,12 @@ class PartGraphs {
   // Gives up what only Write needs.
   void Forget() { local_ids_.clear(); }
 
+  // Writes and opens all parts, kPartsAtOnce at a time, and gives them to `visit` in order; forgets
+  // when the last are written. `folder` is made, and is gone afterwards. Errors as those of Write
+  // and Open, and those of `visit`.
+  using Visit = std::function<Status(int part, const Dataset& graph)>;
+  [[nodiscard]] Status ForEach(const std::filesystem::path& folder, const Visit& visit);
+
   // Of a type, by part.
   [[nodiscard]] std::span<const int64_t> Nodes(int type) const {
     return nodes_[static_cast<size_t>(type)];
@@ -64,5 +74,13 @@ class PartGraphs {
   std::vector<std::vector<int64_t>> nodes_;     // [type][part]
   std::vector<NodeArray<uint32_t>> local_ids_;  // [type][input id]: among those of the part
 };
+
+// Of a part of a graph of these counts that holds as much as balance allows.
+[[nodiscard]] GraphCounts CountsOfPart(const GraphCounts& counts, int parts);
+// What PartGraphs and its Write hold of a graph of so many nodes, beside `held`.
+[[nodiscard]] MemoryPhase PlanPartGraphs(std::string name, int64_t nodes, int parts,
+                                         const HeldMemory& held);
+// The plan of what is done with one part, with what is held beside it.
+[[nodiscard]] MemoryPlan PlanOfPart(MemoryPlan of_part, const HeldMemory& held);
 
 }  // namespace halograph

@@ -24,20 +24,9 @@ constexpr uint64_t kPartKeys = uint64_t{1} << 40;
 constexpr int64_t kBytesOfOwner = sizeof(uint16_t);
 
 // Owners, sub-parts and order keys of all nodes.
-int64_t HeldBytes(int64_t nodes, NodeOrder order) {
-  return nodes * (2 * kBytesOfOwner + (order == NodeOrder::kCluster ? 4 : 0));
-}
-
-constexpr char kHeld[] = "owners, sub-parts and keys";
-
-// A part's plan, with what is held beside it.
-MemoryPlan WithHeld(MemoryPlan of_part, int64_t nodes, NodeOrder order) {
-  const HeldMemory held = {kHeld, HeldBytes(nodes, order)};
-  for (MemoryPhase& phase : of_part.phases) {
-    phase.name += ", of a part";
-    phase.held.push_back(held);
-  }
-  return of_part;
+HeldMemory HeldOf(int64_t nodes, NodeOrder order) {
+  return {"owners, sub-parts and keys",
+          nodes * (2 * kBytesOfOwner + (order == NodeOrder::kCluster ? 4 : 0))};
 }
 
 // What a part of a graph of `nodes` nodes is divided with.
@@ -46,25 +35,11 @@ MethodOptions OptionsOfPart(const MethodOptions& options, int64_t nodes, int par
   own.parts = sub_parts;
   own.seed = SubKey(SubKey(options.seed, kPartKeys), static_cast<uint64_t>(part));
   own.order = NodeOrder::kInput;  // within a sub-part as the first level says
-  own.memory = MemoryLeft(options.memory, HeldBytes(nodes, options.order));
+  own.memory = MemoryLeft(options.memory, HeldOf(nodes, options.order).bytes);
   own.scratch = options.scratch / "method";
   StreamMetisOptions& stream = own.stream_metis;
   if (stream.clusters > 0) stream.clusters = std::max<int64_t>(1, stream.clusters / options.parts);
   return own;
-}
-
-int64_t Share(int64_t count, int parts, double tolerance) {
-  return static_cast<int64_t>(tolerance * static_cast<double>(count) / parts) + 1;
-}
-
-// Of a part that holds as much as balance allows.
-GraphCounts CountsOfPart(const GraphCounts& counts, int parts) {
-  GraphCounts part = counts;
-  for (int64_t& nodes : part.nodes) nodes = std::min(nodes, Share(nodes, parts, kNodeTolerance));
-  for (RelationCounts& relation : part.relations) {
-    relation.edges = std::min(relation.edges, Share(relation.edges, parts, kEdgeTolerance));
-  }
-  return part;
 }
 
 // Divides one part after the other, and keeps what came of it.
@@ -77,11 +52,11 @@ class Division {
   Status Divide(int part, const Dataset& graph) {
     const int64_t nodes = GraphCounts::Of(dataset_).num_nodes();
     const MethodOptions own = OptionsOfPart(options_, nodes, part, sub_parts_);
-    HG_RETURN_IF_ERROR(Annotate(
-        CheckMemory(
-            WithHeld(method_.PlanMemory(GraphCounts::Of(graph), own), nodes, options_.order),
-            options_.memory),
-        fmt::format("part {} of the second level", part)));
+    HG_RETURN_IF_ERROR(
+        Annotate(CheckMemory(PlanOfPart(method_.PlanMemory(GraphCounts::Of(graph), own),
+                                        HeldOf(nodes, options_.order)),
+                             options_.memory),
+                 fmt::format("part {} of the second level", part)));
     HG_RETURN_IF_ERROR(MakeFolder(own.scratch));
     HG_ASSIGN_OR_RETURN(Assignment assignment, method_.Assign(graph, own));
     of_part_.push_back(std::move(assignment.owners));
@@ -140,12 +115,6 @@ Status CheckNodes(const PartGraphs& graphs, int parts, int sub_parts) {
   return OkStatus();
 }
 
-Status RemoveAll(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::remove_all(folder, error);
-  return error ? ErrnoStatus(error.value(), "cannot remove", folder.string()) : OkStatus();
-}
-
 }  // namespace
 
 StatusOr<std::string> MethodOfSubParts(std::string_view method) {
@@ -164,18 +133,12 @@ StatusOr<std::string> MethodOfSubParts(std::string_view method) {
 MemoryPlan PlanSubParts(const GraphCounts& counts, const std::string& method,
                         const MethodOptions& options, int trainers_per_part) {
   const int64_t nodes = counts.num_nodes();
-  const int64_t files = std::min(options.parts, PartGraphs::kPartsAtOnce);
-  const HeldMemory held = {kHeld, HeldBytes(nodes, options.order)};
-  MemoryPlan plan = {{{"edges within parts",
-                       {held,
-                        {"ids within the parts", 4 * nodes},
-                        {"buffers of files", files * PartGraphs::kBufferBytes},
-                        {"edge chunks", kEdgePassBytes}}}}};
+  const HeldMemory held = HeldOf(nodes, options.order);
+  MemoryPlan plan = {{PlanPartGraphs("edges within parts", nodes, options.parts, held)}};
   const auto divide = MakeMethod(method);
   if (!divide.ok()) return plan;
-  plan.Append(WithHeld((*divide)->PlanMemory(CountsOfPart(counts, options.parts),
-                                             OptionsOfPart(options, nodes, 0, trainers_per_part)),
-                       nodes, options.order));
+  const MethodOptions own = OptionsOfPart(options, nodes, 0, trainers_per_part);
+  plan.Append(PlanOfPart((*divide)->PlanMemory(CountsOfPart(counts, options.parts), own), held));
   return plan;
 }
 
@@ -189,19 +152,10 @@ Status AddSubParts(const Dataset& dataset, const std::string& method, const Meth
                       PartGraphs::Make(dataset, assignment->owners, options.parts));
   HG_RETURN_IF_ERROR(CheckNodes(graphs, options.parts, trainers_per_part));
   spdlog::info("dividing each part among {} trainers, by {}", trainers_per_part, by);
-  const std::filesystem::path folder = options.scratch / "parts";
   Division division(dataset, *divide, options, trainers_per_part);
-  for (int64_t begin = 0; begin < options.parts; begin += PartGraphs::kPartsAtOnce) {
-    const IdRange group{begin, std::min<int64_t>(begin + PartGraphs::kPartsAtOnce, options.parts)};
-    HG_RETURN_IF_ERROR(MakeFolder(folder));
-    HG_RETURN_IF_ERROR(graphs.Write(group, folder));
-    if (group.end == options.parts) graphs.Forget();
-    for (int64_t part = group.begin; part < group.end; ++part) {
-      HG_ASSIGN_OR_RETURN(const Dataset graph, graphs.Open(static_cast<int>(part), folder));
-      HG_RETURN_IF_ERROR(division.Divide(static_cast<int>(part), graph));
-    }
-    HG_RETURN_IF_ERROR(RemoveAll(folder));
-  }
+  HG_RETURN_IF_ERROR(graphs.ForEach(options.scratch / "parts", [&](int part, const Dataset& graph) {
+    return division.Divide(part, graph);
+  }));
   division.Join(assignment);
   return OkStatus();
 }

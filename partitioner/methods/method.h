@@ -106,6 +106,12 @@ struct Assignment {
   // AddSubParts (partitioner/levels/sub_parts.h) does. Empty: parts are whole.
   std::vector<std::vector<uint16_t>> sub_parts = {};
   int num_sub_parts = 1;
+  // [type][input id]: the cluster of the node within its part, below num_clusters[part]; none is
+  // without nodes. The nodes of a part are numbered cluster by cluster, and within one as without.
+  // No method fills it: AddBatchClusters (partitioner/levels/batch_clusters.h) does, in place of
+  // sub_parts: the clusters of a sub-part follow one another. Empty: there are none.
+  std::vector<std::vector<uint16_t>> clusters = {};
+  std::vector<int> num_clusters = {};  // by part
   // What the method wants kept: objective, attempts, ... Goes into GRAPH/manifest.json, so nothing
   // that differs from run to run (seconds).
   Json report = Json::object();

@@ -13,6 +13,7 @@
 #include "common/storage/replace_check.h"
 #include "partitioner/halo/add_halo.h"
 #include "partitioner/inspect/task_report.h"
+#include "partitioner/levels/batch_clusters.h"
 #include "partitioner/levels/sub_parts.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/write/sampling_weights.h"
@@ -39,6 +40,7 @@ Json OptionsJson(const PartitionRun& run, const MethodOptions& options, Json rep
   // Not there where it is the default: such folders stay as they were before there was a choice.
   if (options.order != NodeOrder::kInput) json["order"] = ToString(options.order);
   if (run.trainers_per_part > 1) json["trainers_per_part"] = run.trainers_per_part;
+  if (run.batch_clusters > 0) json["batch_clusters"] = run.batch_clusters;
   if (run.feature_dtype != FeatureDType::kInput) {
     json["feature_dtype"] = ToString(run.feature_dtype);
   }
@@ -88,17 +90,35 @@ void Narrow(const PartitionRun& run, Dataset* dataset) {
 struct Levels {
   std::string method;  // as MethodOfSubParts gives it
   int trainers_per_part = 1;
+  int batch_clusters = 0;
 };
+
+// InvalidArgument if the parts cannot be divided so, whatever the data set.
+StatusOr<Levels> LevelsOf(const PartitionRun& run, const PartitionMethod& method) {
+  Levels levels{.method = {},
+                .trainers_per_part = run.trainers_per_part,
+                .batch_clusters = run.batch_clusters};
+  if (run.trainers_per_part > 1) {
+    HG_ASSIGN_OR_RETURN(levels.method, MethodOfSubParts(method.name()));
+  }
+  if (run.batch_clusters > 0) {
+    HG_RETURN_IF_ERROR(CheckBatchClusters(run.batch_clusters, run.trainers_per_part));
+  }
+  return levels;
+}
 
 // What the run will hold; refused here if that is more than it may.
 Status PlanRun(const PartitionMethod& method, const GraphCounts& counts,
                const MethodOptions& options, const Levels& levels, int halo_hops) {
   MemoryPlan plan = method.PlanMemory(counts, options);
-  const bool divided = levels.trainers_per_part > 1;
-  if (divided) {
+  const bool sub_parts = levels.trainers_per_part > 1;
+  const bool clusters = levels.batch_clusters > 0;
+  if (sub_parts) {
     plan.Append(PlanSubParts(counts, levels.method, options, levels.trainers_per_part));
   }
-  plan.Append(PlanWriting(counts, options.memory, options.parts, options.order, divided));
+  if (clusters) plan.Append(PlanBatchClusters(counts, options, levels.trainers_per_part));
+  plan.Append(
+      PlanWriting(counts, options.memory, options.parts, options.order, sub_parts || clusters));
   if (halo_hops > 0) plan.Append(PlanHalos(counts.nodes));
   spdlog::info("memory: at most {}, limit {}", FormatBytes(kProgramBytes + plan.peak_bytes()),
                FormatBytes(options.memory));
@@ -111,6 +131,9 @@ StatusOr<Assignment> AssignLevels(const PartitionMethod& method, const Dataset& 
   HG_ASSIGN_OR_RETURN(Assignment assignment, method.Assign(dataset, options));
   HG_RETURN_IF_ERROR(
       AddSubParts(dataset, levels.method, options, levels.trainers_per_part, &assignment));
+  if (levels.batch_clusters > 0) {
+    HG_RETURN_IF_ERROR(AddBatchClusters(dataset, options, levels.batch_clusters, &assignment));
+  }
   return assignment;
 }
 
@@ -133,10 +156,7 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
     HG_ASSIGN_OR_RETURN(method, MakeMethod(run.method));
   }
   HG_RETURN_IF_ERROR(CheckOrder(*method, run.options.order));
-  Levels levels{.method = {}, .trainers_per_part = run.trainers_per_part};
-  if (run.trainers_per_part > 1) {
-    HG_ASSIGN_OR_RETURN(levels.method, MethodOfSubParts(method->name()));
-  }
+  HG_ASSIGN_OR_RETURN(const Levels levels, LevelsOf(run, *method));
   HG_ASSIGN_OR_RETURN(TemporaryFolder folder, CreateOutput(run));
   PartitionSummary summary;
   Stopwatch watch;
@@ -145,6 +165,7 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
   HG_RETURN_IF_ERROR(MakeFolder(read.scratch));
   {
     HG_ASSIGN_OR_RETURN(Dataset dataset, OpenDataset(run.input, read));
+    if (run.batch_clusters > 0) HG_RETURN_IF_ERROR(CheckOneNodeType(dataset));
     HG_RETURN_IF_ERROR(MarkSamplingWeights(run.sampling_weights, &dataset));
     Narrow(run, &dataset);
     HG_RETURN_IF_ERROR(ReportTasks(dataset));

@@ -31,6 +31,8 @@ struct PartitionRun {
   MethodOptions options;
   // Sub-parts of each part, by which nodes are numbered first (AddSubParts); 1: none.
   int trainers_per_part = 1;
+  // Clusters of each part, by which nodes are numbered then (AddBatchClusters); 0: none.
+  int batch_clusters = 0;
   bool allow_nan = false;
   FeatureDType feature_dtype = FeatureDType::kInput;  // what float features are stored and sent in
   std::vector<std::string> sampling_weights;          // edge features that sampling can go by
@@ -57,7 +59,8 @@ struct PartitionSummary {
 //   AlreadyExists      output exists, and `replace` is false or it is no partition folder
 //   InvalidArgument    `replace`, and the input lies in the output; options.order that the method
 //                      cannot give (CheckOrder); sub-parts of a method that has none
-//                      (MethodOfSubParts), or more than nodes of a part
+//                      (MethodOfSubParts), or more than nodes of a part; clusters of several node
+//                      types, or fewer than sub-parts (CheckBatchClusters)
 //   OutOfRange         a label that is no class of its task (CheckLabels)
 //   ResourceExhausted  the run would hold more than `memory` (CheckMemory), or the disk has no room
 // and whatever reading, the method, writing and AddHalos report.

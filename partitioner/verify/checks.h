@@ -20,13 +20,14 @@ namespace halograph {
 // metadata and rows. Counts of edges are found out with the edges.
 void VerifySchema(const Dataset& dataset, const Schema& schema, Findings* findings);
 
-// The order of nodes, where the manifest's options have "trainers_per_part": the sub-parts of their
-// "report" make up each part, and, unless "order" says otherwise, nodes ascend by input id within
-// each of them. DataLoss: options that are no such, or of another graph; `where` names the
-// manifest.
-[[nodiscard]] Status VerifySubParts(const PartitionSet& graph, const Json& options,
-                                    const std::string& where, const NodeMaps& maps,
-                                    Findings* findings);
+// The order of nodes. Where the manifest's options have "trainers_per_part", the sub-parts of their
+// "report" make up each part. Each part has clusters, no more than "batch_clusters" says, or none
+// where the options have no such; none lies in two sub-parts. Unless "order" says otherwise, nodes
+// ascend by input id within each cluster or else sub-part. DataLoss: options that are no such, or
+// of another graph; `where` names the manifest.
+[[nodiscard]] Status VerifyNodeOrder(const PartitionSet& graph, const Json& options,
+                                     const std::string& where, const NodeMaps& maps,
+                                     Findings* findings);
 
 // One relation (index as in the schema, the same in the dataset): every edge of the input that
 // `duplicates` keeps, once, between the right nodes, and no other; in-edges of a node ascend by

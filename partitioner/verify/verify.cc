@@ -60,7 +60,7 @@ StatusOr<VerifyReport> Verify(const fs::path& input, const fs::path& graph_folde
   VerifySchema(dataset, graph->schema(), &findings);
   if (!report.ok()) return report;  // contents of different schemas cannot be compared
   HG_ASSIGN_OR_RETURN(const NodeMaps maps, NodeMaps::Build(dataset, *graph, &findings));
-  HG_RETURN_IF_ERROR(VerifySubParts(*graph, manifest.options, where, maps, &findings));
+  HG_RETURN_IF_ERROR(VerifyNodeOrder(*graph, manifest.options, where, maps, &findings));
   for (size_t r = 0; r < dataset.relations.size(); ++r) {
     HG_RETURN_IF_ERROR(
         VerifyEdges(dataset, *graph, static_cast<int>(r), read.duplicates, maps, &findings));

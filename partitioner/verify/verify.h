@@ -35,8 +35,9 @@ struct VerifyReport {
 // the dtypes of "feature_dtype" where that is there, and reads every part with all checksums. A
 // difference is no error: see the report. Compared are
 //   - names, counts and dtypes of node types, relations, features and task sets; task metadata;
-//   - nodes: every original id once; parts that were divided: sub-part by sub-part, and in each in
-//     the order of the input, unless nodes are numbered by cluster;
+//   - nodes: every original id once; parts that were divided: sub-part by sub-part and, in each,
+//     batch cluster by batch cluster, and in each in the order of the input, unless the order of
+//     nodes is another;
 //   - edges of each relation: id, source and destination of every edge that the options keep, each
 //     once; in-edges of a node in ascending order of original edge id;
 //   - halo nodes: exactly the sources that other parts own;

@@ -10,6 +10,7 @@
 #include "common/base/progress.h"
 #include "common/base/units.h"
 #include "common/storage/disk_space.h"
+#include "partitioner/write/cluster_writer.h"
 #include "partitioner/write/edge_writer.h"
 #include "partitioner/write/mapped_npy.h"
 #include "partitioner/write/node_writer.h"
@@ -29,6 +30,7 @@ struct Parts {
   std::vector<std::vector<int64_t>> edges;      // [relation][part]
   std::vector<std::vector<int64_t>> task_rows;  // [task set][part]
   std::vector<HaloCounts> halo;                 // [part]
+  std::vector<int64_t> edges_within;            // clusters, [part]; empty: there are none
   std::vector<std::vector<FileEntry>> files;    // [part]
 };
 
@@ -47,6 +49,8 @@ Status WriteArrays(const WriteContext& context, Parts* parts, WrittenGraph* grap
   for (int type = 0; type < static_cast<int>(dataset.node_types.size()); ++type) {
     HG_RETURN_IF_ERROR(WriteNodes(context, type));
   }
+  HG_RETURN_IF_ERROR(WriteClusters(context));
+  HG_ASSIGN_OR_RETURN(parts->edges_within, EdgesWithinClusters(context));
   for (const InputTask& task : dataset.tasks) {
     for (const InputTaskSet& set : task.sets) {
       HG_ASSIGN_OR_RETURN(std::vector<int64_t> rows, WriteTaskSet(context, task, set));
@@ -117,6 +121,7 @@ Json PartStats(const WriteContext& context, const Parts& parts, int part) {
   int64_t bytes = 0;
   for (const FileEntry& file : parts.files[p]) bytes += file.bytes;
   stats["bytes"] = bytes;
+  if (!parts.edges_within.empty()) stats["edges_within_clusters"] = parts.edges_within[p];
   return stats;
 }
 
@@ -133,6 +138,9 @@ Status WritePartManifests(const WriteContext& context, const GraphManifest& grap
                           .task_rows = {},
                           .files = parts.files[p]};
     for (const std::vector<int64_t>& rows : parts.task_rows) manifest.task_rows.push_back(rows[p]);
+    if (graph.clusters) {
+      manifest.clusters = std::ssize(context.numbering.ClusterBounds(0, part)) - 1;
+    }
     HG_RETURN_IF_ERROR(WritePartManifest(context.PartFolder(part), manifest));
   }
   return OkStatus();
@@ -202,6 +210,7 @@ StatusOr<WrittenGraph> WriteGraph(const WriteContext& context, Json graph_option
   HG_ASSIGN_OR_RETURN(graph.book, BuildBook(context, graph.schema, parts));
   graph.identity = GraphIdentity(graph.schema, graph.book, graph.part_digests);
   graph.build = BuildVersion();
+  graph.clusters = context.numbering.has_clusters();
   graph.options = std::move(graph_options);
   graph.options["edges"] = {{"read", written.edges.read},
                             {"self_loops", written.edges.self_loops},

@@ -25,19 +25,20 @@ int64_t KeySlots(const std::vector<uint32_t>& keys) {
   return slots;
 }
 
-// Where the nodes of a type stand first of all: part by part, and in these sub-part by sub-part.
+// Where the nodes of a type stand first of all: part by part, and in these sub-part by sub-part or
+// cluster by cluster.
 struct Ranges {
   const std::vector<uint16_t>& owners;
-  const std::vector<uint16_t>& sub_parts;  // empty: parts are whole
-  size_t sub_parts_each = 1;
+  const std::vector<uint16_t>& within;  // its sub-part or cluster; empty: parts are whole
+  const std::vector<size_t>& first;     // of each part, and how many there are
 
   [[nodiscard]] size_t operator()(int64_t id) const {
     const auto node = static_cast<size_t>(id);
-    return sub_parts.empty() ? owners[node] : owners[node] * sub_parts_each + sub_parts[node];
+    return within.empty() ? owners[node] : first[owners[node]] + within[node];
   }
   void AskFor(int64_t id) const {
     PrefetchToRead(owners.data() + id);
-    if (!sub_parts.empty()) PrefetchToRead(sub_parts.data() + id);
+    if (!within.empty()) PrefetchToRead(within.data() + id);
   }
 };
 
@@ -69,9 +70,10 @@ Status NumberByKey(const Ranges& range_of, const std::vector<uint32_t>& keys,
   return OkStatus();
 }
 
-// Of the owners and sub-parts of one type.
-Status CheckRanges(const InputNodeType& input, const Ranges& ranges, int parts) {
+// Of the owners and of what parts are divided into, `what` ("sub-part"), of one type.
+Status CheckRanges(const InputNodeType& input, const Ranges& ranges, std::string_view what) {
   const std::vector<uint16_t>& owners = ranges.owners;
+  const size_t parts = ranges.first.size() - 1;
   if (static_cast<int64_t>(owners.size()) != input.count) {
     return Internal("renumber: {} owners for node type {}, which has {} nodes", owners.size(),
                     input.name, input.count);
@@ -81,23 +83,24 @@ Status CheckRanges(const InputNodeType& input, const Ranges& ranges, int parts) 
     return Internal("renumber: node {} of type {} has owner {}, there are {} partitions", id,
                     input.name, owners[id], parts);
   }
-  const std::vector<uint16_t>& sub_parts = ranges.sub_parts;
-  if (sub_parts.empty()) return OkStatus();
-  if (sub_parts.size() != owners.size()) {
-    return Internal("renumber: {} sub-parts for node type {}, which has {} nodes", sub_parts.size(),
+  const std::vector<uint16_t>& within = ranges.within;
+  if (within.empty()) return OkStatus();
+  if (within.size() != owners.size()) {
+    return Internal("renumber: {} {}s for node type {}, which has {} nodes", within.size(), what,
                     input.name, input.count);
   }
-  for (size_t id = 0; id < sub_parts.size(); ++id) {
-    if (sub_parts[id] < ranges.sub_parts_each) continue;
-    return Internal("renumber: node {} of type {} is in sub-part {}, there are {}", id, input.name,
-                    sub_parts[id], ranges.sub_parts_each);
+  for (size_t id = 0; id < within.size(); ++id) {
+    const size_t each = ranges.first[size_t{owners[id]} + 1] - ranges.first[owners[id]];
+    if (within[id] < each) continue;
+    return Internal("renumber: node {} of type {} is in {} {}, there are {}", id, input.name, what,
+                    within[id], each);
   }
   return OkStatus();
 }
 
 // Where each range begins, and the end of the last.
-std::vector<int64_t> Starts(const Ranges& ranges, int parts) {
-  std::vector<int64_t> starts(static_cast<size_t>(parts) * ranges.sub_parts_each + 1, 0);
+std::vector<int64_t> Starts(const Ranges& ranges) {
+  std::vector<int64_t> starts(ranges.first.back() + 1, 0);
   const auto nodes = static_cast<int64_t>(ranges.owners.size());
   for (int64_t id = 0; id < nodes; ++id) ++starts[ranges(id) + 1];
   for (size_t r = 1; r < starts.size(); ++r) starts[r] += starts[r - 1];
@@ -118,6 +121,40 @@ Status CheckKeys(const InputNodeType& input, const std::vector<uint32_t>& keys, 
   return OkStatus();
 }
 
+// What every type has, or none: `of_types` says how many have it.
+Status CheckTypes(const Dataset& dataset, size_t of_types, std::string_view what) {
+  const size_t types = dataset.node_types.size();
+  if (of_types == 0 || of_types == types) return OkStatus();
+  return Internal("renumber: {} for {} node types, the data set has {}", what, of_types, types);
+}
+
+// The first range of each part, and the number of all.
+StatusOr<std::vector<size_t>> FirstRanges(const Assignment& assignment, int parts) {
+  const std::vector<int>& clusters = assignment.num_clusters;
+  const bool clustered = !assignment.clusters.empty();
+  if (clustered && std::ssize(clusters) != parts) {
+    return Internal("renumber: clusters of {} parts, there are {}", clusters.size(), parts);
+  }
+  const int each = assignment.sub_parts.empty() ? 1 : assignment.num_sub_parts;
+  std::vector<size_t> first = {0};
+  for (int part = 0; part < parts; ++part) {
+    const int ranges = clustered ? clusters[static_cast<size_t>(part)] : each;
+    first.push_back(first.back() + static_cast<size_t>(ranges));
+  }
+  return first;
+}
+
+// The bounds of each part's clusters.
+std::vector<std::vector<int64_t>> BoundsOfParts(const std::vector<int64_t>& starts,
+                                                const std::vector<size_t>& first) {
+  std::vector<std::vector<int64_t>> bounds;
+  for (size_t part = 0; part + 1 < first.size(); ++part) {
+    bounds.emplace_back(starts.begin() + static_cast<std::ptrdiff_t>(first[part]),
+                        starts.begin() + static_cast<std::ptrdiff_t>(first[part + 1]) + 1);
+  }
+  return bounds;
+}
+
 }  // namespace
 
 StatusOr<Renumbering> Renumbering::Create(const Dataset& dataset, Assignment assignment,
@@ -126,31 +163,28 @@ StatusOr<Renumbering> Renumbering::Create(const Dataset& dataset, Assignment ass
     return Internal("renumber: owners for {} node types, the data set has {}",
                     assignment.owners.size(), dataset.node_types.size());
   }
+  HG_RETURN_IF_ERROR(CheckTypes(dataset, assignment.order_keys.size(), "order keys"));
+  HG_RETURN_IF_ERROR(CheckTypes(dataset, assignment.sub_parts.size(), "sub-parts"));
+  HG_RETURN_IF_ERROR(CheckTypes(dataset, assignment.clusters.size(), "clusters"));
   const bool by_key = !assignment.order_keys.empty();
-  if (by_key && assignment.order_keys.size() != dataset.node_types.size()) {
-    return Internal("renumber: order keys for {} node types, the data set has {}",
-                    assignment.order_keys.size(), dataset.node_types.size());
-  }
-  const bool divided = !assignment.sub_parts.empty();
-  if (divided && assignment.sub_parts.size() != dataset.node_types.size()) {
-    return Internal("renumber: sub-parts for {} node types, the data set has {}",
-                    assignment.sub_parts.size(), dataset.node_types.size());
-  }
+  const bool clustered = !assignment.clusters.empty();
+  auto& divisions = clustered ? assignment.clusters : assignment.sub_parts;
+  HG_ASSIGN_OR_RETURN(const std::vector<size_t> first, FirstRanges(assignment, parts));
   const int64_t all_nodes = UnionNodes(dataset).count();
-  const auto each = static_cast<size_t>(divided ? assignment.num_sub_parts : 1);
   Renumbering result;
   result.num_parts_ = parts;
-  result.in_input_order_ = !by_key && !divided;
+  result.in_input_order_ = !by_key && divisions.empty();
   for (size_t type = 0; type < assignment.owners.size(); ++type) {
     const InputNodeType& input = dataset.node_types[type];
     // Given back type by type, as keys are.
-    std::vector<uint16_t> sub_parts;
-    if (divided) sub_parts = std::exchange(assignment.sub_parts[type], {});
-    const Ranges ranges{assignment.owners[type], sub_parts, each};
-    HG_RETURN_IF_ERROR(CheckRanges(input, ranges, parts));
-    std::vector<int64_t> next = Starts(ranges, parts);
+    std::vector<uint16_t> within;
+    if (!divisions.empty()) within = std::exchange(divisions[type], {});
+    const Ranges ranges{assignment.owners[type], within, first};
+    HG_RETURN_IF_ERROR(CheckRanges(input, ranges, clustered ? "cluster" : "sub-part"));
+    std::vector<int64_t> next = Starts(ranges);
     std::vector<int64_t> boundaries;
-    for (size_t r = 0; r < next.size(); r += each) boundaries.push_back(next[r]);
+    for (const size_t range : first) boundaries.push_back(next[range]);
+    if (clustered) result.cluster_bounds_.push_back(BoundsOfParts(next, first));
     HG_ASSIGN_OR_RETURN(
         GlobalIdArray global_ids,
         GlobalIdArray::Make(input.count, fmt::format("global ids of node type {}", input.name)));

@@ -1,7 +1,7 @@
 // From owners to global ids. The nodes of a type are numbered part by part, so that each part owns
-// one contiguous range (invariant 1), and within a part sub-part by sub-part, where it has such.
-// Within these they ascend by input id, or, where the assignment has order keys, by (key, input
-// id).
+// one contiguous range (invariant 1), and within a part sub-part by sub-part and cluster by
+// cluster, where it has such. Within these they ascend by input id, or, where the assignment has
+// order keys, by (key, input id).
 #pragma once
 
 #include <cstdint>
@@ -60,17 +60,17 @@ class GlobalIdArray {
 // Immutable after Create; thread-safe. 6 bytes a node (10 in types of more than 2^32).
 class Renumbering {
  public:
-  // With sub-parts it holds meanwhile 2 bytes a node. With order keys it holds the keys, and 4
-  // bytes a node and a cluster (8 in types of more than 2^32) of the type at hand.
+  // With sub-parts or clusters it holds meanwhile 2 bytes a node. With order keys it holds the
+  // keys, and 4 bytes a node and a cluster (8 in types of more than 2^32) of the type at hand.
   //   Internal           the assignment does not fit the data set: sizes, an owner that is none of
-  //                      the `parts` parts, a sub-part that is none of them, or a key beyond the
-  //                      nodes (a fault of the method)
+  //                      the `parts` parts, a sub-part or cluster that is none of them, or a key
+  //                      beyond the nodes (a fault of the method)
   //   ResourceExhausted  no memory for the ids
   [[nodiscard]] static StatusOr<Renumbering> Create(const Dataset& dataset, Assignment assignment,
                                                     int parts);
 
   [[nodiscard]] int num_parts() const { return num_parts_; }
-  // Whether ids within a part ascend by input id: it has neither order keys nor sub-parts.
+  // Whether ids within a part ascend by input id: it has no order keys, sub-parts or clusters.
   [[nodiscard]] bool in_input_order() const { return in_input_order_; }
   // By input id.
   [[nodiscard]] const std::vector<uint16_t>& Owners(int node_type) const {
@@ -90,6 +90,12 @@ class Renumbering {
     const auto& bounds = boundaries_[static_cast<size_t>(node_type)];
     return bounds[static_cast<size_t>(part) + 1] - bounds[static_cast<size_t>(part)];
   }
+  [[nodiscard]] bool has_clusters() const { return !cluster_bounds_.empty(); }
+  // Where the clusters of a part begin, ascending, and the end of the last: that of the part.
+  // Requires has_clusters().
+  [[nodiscard]] const std::vector<int64_t>& ClusterBounds(int node_type, int part) const {
+    return cluster_bounds_[static_cast<size_t>(node_type)][static_cast<size_t>(part)];
+  }
 
  private:
   Renumbering() = default;
@@ -98,6 +104,7 @@ class Renumbering {
   std::vector<std::vector<uint16_t>> owners_;
   std::vector<GlobalIdArray> global_ids_;
   std::vector<std::vector<int64_t>> boundaries_;
+  std::vector<std::vector<std::vector<int64_t>>> cluster_bounds_;  // [type][part]
 };
 
 }  // namespace halograph

@@ -155,7 +155,7 @@ MemoryPlan PlanWriting(const GraphCounts& counts, int64_t memory, int parts, Nod
                        bool divided) {
   MemoryPlan plan = PlanOf(counts, parts, BudgetWriting(counts, memory, parts), SizesOf(counts));
   std::vector<HeldMemory>& renumbering = plan.phases.front().held;
-  if (divided) renumbering.push_back({"sub-parts", 2 * counts.num_nodes()});
+  if (divided) renumbering.push_back({"sub-parts or clusters", 2 * counts.num_nodes()});
   if (order == NodeOrder::kInput) return plan;
   int64_t sorting = 0;
   for (const int64_t nodes : counts.nodes) {

@@ -28,7 +28,7 @@ struct WritingBudget {
 // Phases "renumbering", "bucketing edges" and "sorting edges" of such a run. With so much memory as
 // the plan for less takes, the plan takes no more: what CheckMemory advises works. `parts` matters
 // where there are hundreds. `order`: kCluster adds the order keys and their sorting to
-// "renumbering", `divided` the sub-parts.
+// "renumbering", `divided` the sub-parts or clusters.
 [[nodiscard]] MemoryPlan PlanWriting(const GraphCounts& counts, int64_t memory, int parts = 8,
                                      NodeOrder order = NodeOrder::kInput, bool divided = false);
 

@@ -99,6 +99,7 @@ class Writer {
     graph.schema = schema_;
     graph.book = book_;
     graph.options = {{"method", "test"}};
+    graph.clusters = !spec_.cluster_nodes.empty();
     for (PartManifest& part : parts) {
       part.identity = graph.identity;
       HG_RETURN_IF_ERROR(WritePartManifest(temporary.path() / PartFolderName(part.part), part));
@@ -189,6 +190,7 @@ class Writer {
                           .book = book_,
                           .halo_nodes = {},
                           .task_rows = {},
+                          .clusters = {},
                           .files = {}};
     part_folder_ = folder;
     paths_.clear();
@@ -198,6 +200,7 @@ class Writer {
     }
     for (int t = 0; t < static_cast<int>(schema_.node_types.size()); ++t) {
       HG_RETURN_IF_ERROR(WriteNodes(part, t));
+      if (!spec_.cluster_nodes.empty()) HG_RETURN_IF_ERROR(WriteClusters(t, &manifest));
       manifest.halo_nodes.push_back(static_cast<int64_t>(halo_[t].size()));
     }
     for (const TestTask& task : spec_.tasks) {
@@ -248,6 +251,19 @@ class Writer {
       HG_RETURN_IF_ERROR(WriteRows(FeatureFile(base, tensor.spec.name), tensor, own));
     }
     return OkStatus();
+  }
+
+  [[nodiscard]] Status WriteClusters(int type, PartManifest* manifest) {
+    const std::vector<int64_t>& sizes = spec_.cluster_nodes.at(static_cast<size_t>(manifest->part));
+    const IdRange range = book_.NodeRange(type, manifest->part);
+    std::vector<int64_t> bounds = {range.begin};
+    for (const int64_t size : sizes) bounds.push_back(bounds.back() + size);
+    if (bounds.back() != range.end) {
+      return InvalidArgument("part {}: clusters of {} nodes, it has {}", manifest->part,
+                             bounds.back() - range.begin, range.size());
+    }
+    manifest->clusters = std::ssize(sizes);
+    return WriteIds(ClusterFile(schema_.node_types[type].name), bounds);
   }
 
   [[nodiscard]] Status WriteEdges(int part, int r) {

@@ -84,12 +84,14 @@ struct TestGraphSpec {
   std::vector<TestNodeType> node_types = {};  // any order: sorted on writing
   std::vector<TestRelation> relations = {};   // any order: sorted on writing
   std::vector<TestTask> tasks = {};
+  // By part, how many nodes each of its clusters has; of the only node type. Empty: no clusters.
+  std::vector<std::vector<int64_t>> cluster_nodes = {};
 };
 
 // Writes a complete graph folder `folder` (which must not exist; parents are made) and returns it:
 // GRAPH/manifest.json and one part-XXXX a part. Nodes are numbered by owner, then input id; edges
 // by destination, then input position. Same spec, same bytes but for the build's version.
-//   InvalidArgument  an owner, edge or seed out of range, rows that do not fit
+//   InvalidArgument  an owner, edge or seed out of range, rows or clusters that do not fit
 //   AlreadyExists    the folder is there
 [[nodiscard]] StatusOr<std::filesystem::path> WriteTestGraph(const TestGraphSpec& spec,
                                                              const std::filesystem::path& folder);

@@ -12,7 +12,9 @@
 namespace halograph {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 namespace fs = std::filesystem;
 
 constexpr char kCites[] = "paper:cites:paper";
@@ -361,7 +363,89 @@ TEST_F(PartitionTest, OnlyWhatIsOpenedIsVerified) {
             absl::StatusCode::kDataLoss);
 }
 
-TEST(IsTopologyFileTest, IsAllBelowARelationButIdsAndFeatures) {
+// One node type: parts of 20, 0 and 10 nodes.
+class ClusteredPartitionTest : public PartitionTest {
+ protected:
+  ClusteredPartitionTest() {
+    spec_ = RandomGraph({.parts = 3, .nodes = 30, .mean_degree = 4});
+    for (int v = 0; v < 30; ++v) spec_.node_types[0].owners[static_cast<size_t>(v)] = v % 3 / 2 * 2;
+    spec_.cluster_nodes = {{7, 12, 1}, {}, {4, 6}};
+  }
+  [[nodiscard]] fs::path Graph() const { return part_.parent_path(); }
+};
+
+TEST_F(ClusteredPartitionTest, BoundsAreThoseOfTheParts) {
+  const auto set = PartitionSet::Open(Graph(), {}, VerifyLevel::kContents);
+  ASSERT_TRUE(set.ok()) << set.status();
+  EXPECT_THAT((*set)->parts()[0]->ClusterBounds(), ElementsAre(0, 7, 19, 20));
+  EXPECT_THAT((*set)->ClusterBounds(),
+              ElementsAre(ElementsAre(0, 7, 19, 20), ElementsAre(20), ElementsAre(20, 24, 30)));
+}
+
+TEST_F(ClusteredPartitionTest, AreOfThePartsThatAreHereAndOfTheTopology) {
+  const auto last = PartitionSet::Open(Graph(), {2}, VerifyLevel::kContents);
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_THAT((*last)->ClusterBounds(), ElementsAre(IsEmpty(), IsEmpty(), ElementsAre(20, 24, 30)));
+  fs::remove(Graph() / "part-0002" / ClusterFile("node"));
+  const auto features =
+      PartitionSet::Open(Graph(), {2}, VerifyLevel::kContents, {.topology = false});
+  ASSERT_TRUE(features.ok()) << features.status();
+  EXPECT_THAT((*features)->ClusterBounds(), IsEmpty());
+}
+
+TEST_F(ClusteredPartitionTest, ReadersThatDoNotKnowThemAreToldByAFeatureBit) {
+  for (const fs::path& folder : {Graph(), part_}) {
+    EditManifest(folder, [&](Json* manifest) {
+      EXPECT_EQ((*manifest)["feature_bits"], kClustersBit) << folder;
+      (*manifest)["feature_bits"] = kClustersBit | 1;
+    });
+  }
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"feature bits 0x3", "0x2"});
+  EXPECT_TRUE(absl::IsDataLoss(ReadGraphManifest(Graph()).status()));
+}
+
+TEST_F(ClusteredPartitionTest, BoundsThatAreNotThePartSAreDataLoss) {
+  part_ = Graph() / "part-0002";
+  const fs::path file = part_ / ClusterFile("node");
+  SetElement<int64_t>(file, 1, 30);
+  ExpectFoundInContents({"clusters.npy: position 2 holds 30 after 30"});
+  SetElement<int64_t>(file, 1, 24);
+  SetElement<int64_t>(file, 0, 19);
+  Reseal(part_);
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss,
+              {"clusters.npy: starts at 19 and ends at 30", "first node 20 and its end 30"});
+  SetElement<int64_t>(file, 0, 20);
+  SetElement<int64_t>(file, 2, 29);
+  Reseal(part_);
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"ends at 29"});
+}
+
+TEST_F(ClusteredPartitionTest, ClustersThatCannotBeAreDataLoss) {
+  FlipByte(part_.parent_path() / "part-0000" / ClusterFile("node"), -1);
+  part_ = Graph() / "part-0000";
+  ExpectError(VerifyLevel::kContents, absl::StatusCode::kDataLoss, {"clusters.npy"});
+  EditManifest(part_, [](Json* manifest) { (*manifest)["clusters"] = 2; });
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"clusters.npy", "[4]", "[3]"});
+  EditManifest(part_, [](Json* manifest) { (*manifest)["clusters"] = 0; });
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss,
+              {"0 clusters of 20 nodes, expected 1 to 20"});
+  EditManifest(part_, [](Json* manifest) { manifest->erase("clusters"); });
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"'clusters'"});
+}
+
+TEST_F(PartitionTest, ClustersOfSeveralNodeTypesAreDataLoss) {
+  EditManifest(part_, [](Json* manifest) {
+    (*manifest)["feature_bits"] = kClustersBit;
+    (*manifest)["clusters"] = 3;
+  });
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss,
+              {"feature bit 0x2 (clusters) is for one node type, its schema has 3"});
+}
+
+TEST(IsTopologyFileTest, IsAllBelowARelationButIdsAndFeaturesAndTheBoundsOfClusters) {
+  EXPECT_TRUE(IsTopologyFile("nodes/a/clusters.npy"));
+  EXPECT_FALSE(IsTopologyFile("nodes/a/features/clusters.npy"));
+  EXPECT_FALSE(IsTopologyFile("nodes/clusters.npy"));
   EXPECT_TRUE(IsTopologyFile("edges/a%3Ab%3Ac/indptr.npy"));
   EXPECT_TRUE(IsTopologyFile("edges/a%3Ab%3Ac/tables/x.npy"));
   EXPECT_FALSE(IsTopologyFile("edges/a%3Ab%3Ac/original_ids.npy"));

@@ -108,6 +108,46 @@ TEST(RenumberingTest, KeysOrderTheNodesOfASubPart) {
   EXPECT_THAT(Values(numbering->GlobalIds(1)), ElementsAre(1, 0));
 }
 
+// Five nodes of type a; clusters of the parts.
+StatusOr<Renumbering> RenumberClusters(std::vector<uint16_t> clusters, std::vector<int> counts,
+                                       std::vector<uint32_t> keys = {}) {
+  DatasetBuilder builder;
+  builder.Nodes("a", 5);
+  Assignment assignment;
+  assignment.owners = {{1, 0, 1, 0, 1}};
+  assignment.clusters = {std::move(clusters)};
+  assignment.num_clusters = std::move(counts);
+  if (!keys.empty()) assignment.order_keys = {std::move(keys)};
+  return Renumbering::Create(builder.dataset(), std::move(assignment), 3);
+}
+
+TEST(RenumberingTest, ClusterByClusterAndAscendingWithinOne) {
+  const auto numbering = RenumberClusters({1, 0, 0, 0, 1}, {1, 2, 0});
+  ASSERT_TRUE(numbering.ok()) << numbering.status();
+  EXPECT_FALSE(numbering->in_input_order());
+  EXPECT_TRUE(numbering->has_clusters());
+  EXPECT_THAT(Values(numbering->GlobalIds(0)), ElementsAre(3, 0, 2, 1, 4));
+  EXPECT_THAT(numbering->boundaries()[0], ElementsAre(0, 2, 5, 5));
+  EXPECT_THAT(numbering->ClusterBounds(0, 0), ElementsAre(0, 2));
+  EXPECT_THAT(numbering->ClusterBounds(0, 1), ElementsAre(2, 3, 5));
+  EXPECT_THAT(numbering->ClusterBounds(0, 2), ElementsAre(5));
+}
+
+TEST(RenumberingTest, KeysOrderTheNodesOfACluster) {
+  const auto numbering = RenumberClusters({1, 0, 0, 0, 1}, {1, 2, 0}, {3, 2, 4, 1, 0});
+  ASSERT_TRUE(numbering.ok()) << numbering.status();
+  EXPECT_THAT(Values(numbering->GlobalIds(0)), ElementsAre(4, 1, 2, 0, 3));
+  EXPECT_THAT(numbering->ClusterBounds(0, 1), ElementsAre(2, 3, 5));
+}
+
+TEST(RenumberingTest, ClustersThatDoNotFitAreInternal) {
+  EXPECT_TRUE(absl::IsInternal(RenumberClusters({0, 0, 0, 0}, {1, 1, 0}).status()));
+  EXPECT_TRUE(absl::IsInternal(RenumberClusters({0, 0, 0, 0, 0}, {1, 1}).status()));
+  const auto beyond = RenumberClusters({0, 1, 1, 0, 1}, {1, 2, 0});
+  EXPECT_TRUE(absl::IsInternal(beyond.status()));
+  EXPECT_THAT(Message(beyond.status()), HasSubstr("node 1 of type a is in cluster 1, there are 1"));
+}
+
 TEST(RenumberingTest, SubPartsThatDoNotFitAreInternal) {
   const std::vector<std::vector<uint16_t>> owners = {{0, 0, 0, 0, 0}, {0, 0}};
   EXPECT_TRUE(absl::IsInternal(Renumber(owners, 1, {}, {{0, 0, 0, 0, 0}}).status()));

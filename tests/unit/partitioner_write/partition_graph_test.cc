@@ -195,6 +195,75 @@ TEST_F(PartitionGraphTest, SubPartsOfRandomPartsAreRefusedBeforeAnythingIsWritte
   EXPECT_THAT(Left(), testing::IsEmpty());
 }
 
+TEST_F(PartitionGraphTest, ClustersAreRunsOfAPartInEveryOrderAndKeepItsSubParts) {
+  for (const NodeOrder order : {NodeOrder::kInput, NodeOrder::kCluster}) {
+    for (const int trainers : {1, 3}) {
+      SCOPED_TRACE(fmt::format("{} trainers, order {}", trainers, ToString(order)));
+      PartitionRun run = RunOf(Cora(), 3);
+      run.replace = true;
+      run.method = "stream-metis";
+      run.trainers_per_part = trainers;
+      run.options.order = order;
+      const auto without = PartitionGraph(run);
+      ASSERT_TRUE(without.ok()) << without.status();
+      EXPECT_FALSE(without->graph.manifest.clusters);
+      EXPECT_FALSE(without->graph.manifest.options.contains("batch_clusters"));
+      run.batch_clusters = 7;
+      const auto made = PartitionGraph(run);
+      ASSERT_TRUE(made.ok()) << made.status();
+      const GraphManifest& manifest = made->graph.manifest;
+      EXPECT_TRUE(manifest.clusters);
+      EXPECT_EQ(manifest.options.at("batch_clusters"), 7);
+      EXPECT_NE(manifest.identity, without->graph.manifest.identity);
+      EXPECT_EQ(manifest.book, without->graph.manifest.book) << "parts are as they were";
+      const auto again = PartitionGraph(run);
+      ASSERT_TRUE(again.ok()) << again.status();
+      EXPECT_EQ(again->graph.manifest.identity, manifest.identity);
+
+      const auto set = PartitionSet::Open(run.output, {}, VerifyLevel::kContents);
+      ASSERT_TRUE(set.ok()) << set.status();
+      int64_t within = 0, counted = 0;
+      for (const auto& part : (*set)->parts()) {
+        const auto bounds = part->ClusterBounds();
+        ASSERT_EQ(bounds.size(), 8U);
+        const auto ids = part->NodeOriginalIds(0);
+        const int64_t first = bounds.front();
+        bool ascending = true;
+        for (size_t c = 0; c < 7; ++c) {
+          ascending = ascending && std::is_sorted(ids.begin() + (bounds[c] - first),
+                                                  ids.begin() + (bounds[c + 1] - first));
+        }
+        EXPECT_EQ(ascending, order == NodeOrder::kInput);
+        const CscSegment& csc = part->Edges(0);
+        for (int64_t v = 0; v < csc.nodes.size(); ++v) {
+          const auto end = std::upper_bound(bounds.begin(), bounds.end(), first + v);
+          for (int64_t e = csc.indptr[v]; e < csc.indptr[v + 1]; ++e) {
+            within += csc.indices32[e] >= end[-1] && csc.indices32[e] < *end ? 1 : 0;
+          }
+        }
+        counted += manifest.part_stats[static_cast<size_t>(part->part())]
+                       .at("edges_within_clusters")
+                       .get<int64_t>();
+      }
+      EXPECT_EQ(counted, within);
+      EXPECT_GT(within, 10556 * 7 / 10) << "METIS keeps most edges";
+      EXPECT_THAT(Left(), testing::ElementsAre("graph"));
+    }
+  }
+}
+
+TEST_F(PartitionGraphTest, ClustersThatTakeMoreMemoryThanThereIsAreRefusedWithTheSize) {
+  PartitionRun run = RunOf(Cora());
+  run.method = "random";
+  run.batch_clusters = 4;
+  ASSERT_TRUE(PartitionGraph(run).ok());
+  run.replace = true;
+  run.memory = kProgramBytes + (int64_t{5} << 20);
+  const auto refused = PartitionGraph(run);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
+  EXPECT_THAT(Message(refused.status()), HasSubstr("owners, clusters and keys"));
+}
+
 TEST_F(PartitionGraphTest, ExistingOutputStaysUnlessReplaced) {
   PartitionRun run = RunOf(Cora());
   ASSERT_TRUE(PartitionGraph(run).ok());

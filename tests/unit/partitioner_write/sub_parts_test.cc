@@ -7,9 +7,11 @@
 #include <gmock/gmock.h>
 
 #include "common/base/progress.h"
+#include "partitioner/levels/batch_clusters.h"
 #include "partitioner/levels/part_graphs.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/stream/edge_pass.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/memory_dataset.h"
 #include "tests/support/test_folder.h"
 
@@ -253,6 +255,141 @@ TEST_F(SubPartsTest, APartThatTakesMoreMemoryThanThereIsIsRefused) {
   EXPECT_THAT(Message(refused), testing::StartsWith("part 0 of the second level: --memory "));
   // What is advised counts what is held beside the part.
   EXPECT_THAT(Message(refused), testing::HasSubstr("owners, sub-parts and keys"));
+}
+
+// ---- clusters of the batches --------------------------------------------------------------
+
+// Which rings each cluster of each part has nodes of: [part][cluster].
+std::vector<std::vector<std::set<int64_t>>> RingsOf(const Assignment& assignment) {
+  std::vector<std::vector<std::set<int64_t>>> rings;
+  for (const int clusters : assignment.num_clusters) rings.emplace_back(clusters);
+  for (int64_t v = 0; v < kRings * kRingNodes; ++v) {
+    const auto node = static_cast<size_t>(v);
+    rings[assignment.owners[0][node]].at(assignment.clusters[0][node]).insert(Ring(v));
+  }
+  return rings;
+}
+
+TEST_F(SubPartsTest, ClustersKeepRingsWholeAndAreTheSameAgain) {
+  DatasetBuilder builder;
+  const Dataset& rings = BuildRings(&builder).dataset();
+  for (const int clusters : {1, 2, 4}) {
+    SCOPED_TRACE(clusters);
+    Assignment assignment = EvenAndOddRings();
+    ASSERT_EQ(AddBatchClusters(rings, options_, clusters, &assignment), OkStatus());
+    EXPECT_THAT(assignment.num_clusters, ElementsAre(clusters, clusters));
+    for (const auto& part : RingsOf(assignment)) {
+      for (const auto& cluster : part) EXPECT_EQ(std::ssize(cluster), 4 / clusters);
+    }
+    const int64_t nodes = 4 / clusters * kRingNodes;
+    EXPECT_EQ(assignment.report.at("clusters"),
+              (Json{{"parts", {clusters, clusters}},
+                    {"nodes", {{"least", nodes}, {"median", nodes}, {"most", nodes}}}}));
+    EXPECT_FALSE(std::filesystem::exists(folder_.path() / "parts"));
+
+    Assignment again = EvenAndOddRings();
+    ASSERT_EQ(AddBatchClusters(rings, options_, clusters, &again), OkStatus());
+    EXPECT_EQ(again.clusters, assignment.clusters);
+  }
+}
+
+TEST_F(SubPartsTest, ClustersLieInSubPartsWhichHaveTheirShare) {
+  DatasetBuilder builder;
+  const Dataset& rings = BuildRings(&builder).dataset();
+  // In each part: three rings, and one.
+  Assignment assignment = EvenAndOddRings();
+  std::vector<uint16_t>& sub_parts = assignment.sub_parts.emplace_back();
+  for (int64_t v = 0; v < kRings * kRingNodes; ++v) sub_parts.push_back(Ring(v) / 2 == 3 ? 0 : 1);
+  const std::vector<uint16_t> sub_part_of = sub_parts;
+  assignment.num_sub_parts = 2;
+  ASSERT_EQ(AddBatchClusters(rings, options_, 4, &assignment), OkStatus());
+  EXPECT_TRUE(assignment.sub_parts.empty());
+  EXPECT_THAT(assignment.num_clusters, ElementsAre(4, 4));
+  for (size_t v = 0; v < sub_part_of.size(); ++v) {
+    EXPECT_EQ(assignment.clusters[0][v] > 0, sub_part_of[v] == 1) << v;
+  }
+  for (const auto& part : RingsOf(assignment)) {
+    for (const auto& cluster : part) EXPECT_EQ(cluster.size(), 1U);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "sub-parts"));
+}
+
+TEST_F(SubPartsTest, SharesOfClustersGoByNodesAndAreNoneTooSmall) {
+  const auto share = [](std::vector<int64_t> nodes, int clusters) {
+    return ShareClusters(nodes, clusters);
+  };
+  EXPECT_THAT(share({100}, 5), ElementsAre(5));
+  EXPECT_THAT(share({100}, 1000), ElementsAre(12)) << "of 8 nodes at least";
+  EXPECT_THAT(share({7}, 1000), ElementsAre(1));
+  EXPECT_THAT(share({0}, 5), ElementsAre(0));
+  EXPECT_THAT(share({300, 0, 100}, 8), ElementsAre(6, 0, 2));
+  EXPECT_THAT(share({100, 100, 100}, 7), ElementsAre(3, 2, 2)) << "of equals the first";
+  EXPECT_THAT(share({1000, 5}, 2), ElementsAre(1, 1));
+  EXPECT_THAT(share({20, 1000}, 50), ElementsAre(1, 49));
+  EXPECT_THAT(share({20, 40}, 50), ElementsAre(2, 5));
+}
+
+// Nine nodes of no edge, one of none at all, and none.
+TEST_F(SubPartsTest, PartsWithoutEdgesOrNodesHaveRunsOrNoClusters) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 34).Edges("node", "edge", "node", RandomEdges(1, 1, 3, 1));
+  Assignment assignment;
+  assignment.owners.emplace_back(34, uint16_t{0});
+  assignment.owners[0][5] = 2;
+  options_.parts = 3;
+  CapturedLog log;
+  ASSERT_EQ(AddBatchClusters(builder.dataset(), options_, 4, &assignment), OkStatus());
+  EXPECT_THAT(assignment.num_clusters, ElementsAre(4, 0, 1));
+  std::vector<int64_t> sizes(4, 0);
+  for (size_t v = 0; v < 34; ++v) {
+    if (v != 5) ++sizes[assignment.clusters[0][v]];
+  }
+  EXPECT_THAT(sizes, ElementsAre(9, 8, 8, 8));
+  EXPECT_THAT(log.End(), HasSubstr("--batch-clusters 4: 2 of 3 parts have fewer, the smallest 0"));
+}
+
+TEST_F(SubPartsTest, ClustersOfSeveralNodeTypesAreRefusedByName) {
+  DatasetBuilder builder;
+  builder.Nodes("author", 10).Nodes("paper", 10);
+  Assignment assignment;
+  assignment.owners = {std::vector<uint16_t>(10, 0), std::vector<uint16_t>(10, 0)};
+  const Status refused = AddBatchClusters(builder.dataset(), options_, 2, &assignment);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_THAT(Message(refused), AllOf(HasSubstr("--batch-clusters"), HasSubstr("2 node types"),
+                                      HasSubstr("author, paper"), HasSubstr("leave it out")));
+}
+
+TEST_F(SubPartsTest, FewerClustersThanSubPartsAreRefused) {
+  EXPECT_EQ(CheckBatchClusters(4, 4), OkStatus());
+  const Status refused = CheckBatchClusters(3, 4);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_THAT(Message(refused), AllOf(HasSubstr("--batch-clusters 3"), HasSubstr("at least 4")));
+}
+
+TEST_F(SubPartsTest, ThePlanOfClustersIsOfMetisOnAPartOrSubPart) {
+  GraphCounts counts;
+  counts.nodes = {1'000'000};
+  counts.relations = {{.source_type = 0, .destination_type = 0, .edges = 20'000'000}};
+  options_.parts = 10;
+  const auto metis = MakeMethod("metis");
+  ASSERT_TRUE(metis.ok());
+  const int64_t whole = (*metis)->PlanMemory(counts, options_).peak_bytes();
+  const MemoryPlan plan = PlanBatchClusters(counts, options_, 1);
+  EXPECT_GT(plan.phases.front().bytes(), 8 * 1'000'000);
+  EXPECT_GT(plan.phases.back().bytes(), 2'000'000 * 2 * 4) << "the neighbours of a part";
+  EXPECT_LT(plan.peak_bytes(), whole / 5);
+  const MemoryPlan divided = PlanBatchClusters(counts, options_, 4);
+  EXPECT_LT(divided.phases.back().bytes(), plan.phases.back().bytes() / 2);
+}
+
+TEST_F(SubPartsTest, APartWhoseClustersTakeMoreMemoryThanThereIsIsRefused) {
+  DatasetBuilder builder;
+  const Dataset& rings = BuildRings(&builder).dataset();
+  Assignment assignment = EvenAndOddRings();
+  options_.memory = kProgramBytes;
+  const Status refused = AddBatchClusters(rings, options_, 2, &assignment);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(Message(refused), testing::StartsWith("clusters of part 0, by METIS: --memory "));
 }
 
 }  // namespace

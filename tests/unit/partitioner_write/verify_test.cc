@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/ranges.h>
@@ -140,6 +141,79 @@ TEST_F(VerifyTest, GeneratedGraphWithFeaturesAndTask) {
   EXPECT_EQ(report->nodes, 3000);
   EXPECT_EQ(report->feature_rows, 3000);
   EXPECT_EQ(report->task_rows, 750);
+}
+
+// Of one node type, with clusters.
+class ClusterVerifyTest : public VerifyTest {
+ protected:
+  void SetUp() override {
+    VerifyTest::SetUp();
+    SbmOptions options;
+    options.nodes = 600;
+    options.classes = 4;
+    options.feature_dim = 2;
+    ASSERT_EQ(GenerateSbm(options, {folder_ / "input", false}), OkStatus());
+    run_.method = "metis";
+    run_.batch_clusters = 5;
+    run_.replace = true;
+  }
+  void EditOptions(const std::function<void(Json*)>& change) {
+    StatusOr<GraphManifest> manifest = ReadGraphManifest(folder_ / "graph");
+    ASSERT_TRUE(manifest.ok()) << manifest.status();
+    change(&manifest->options);
+    ASSERT_EQ(WriteGraphManifest(folder_ / "graph", *manifest), OkStatus());
+  }
+};
+
+TEST_F(ClusterVerifyTest, ClustersVerifyWithAndWithoutSubParts) {
+  for (const int trainers : {1, 2}) {
+    run_.trainers_per_part = trainers;
+    Partition(folder_ / "input");
+    const StatusOr<VerifyReport> report = VerifyIt(folder_ / "input");
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_THAT(report->differences, testing::IsEmpty());
+  }
+}
+
+TEST_F(ClusterVerifyTest, BoundsThatDoNotAscendOrAreNotThePartSAreFound) {
+  Partition(folder_ / "input");
+  const std::string file = ClusterFile("node");
+  const auto expect_found = [&](size_t bound, int64_t value, const std::string& text) {
+    int64_t before = 0;
+    Damage<int64_t>(1, file, [&](std::span<int64_t> bounds) {
+      before = std::exchange(bounds[bound % bounds.size()], value);
+    });
+    const auto damaged = VerifyIt(run_.input);
+    EXPECT_TRUE(absl::IsDataLoss(damaged.status())) << damaged.status();
+    EXPECT_THAT(Message(damaged.status()), testing::AllOf(HasSubstr(file), HasSubstr(text)));
+    Damage<int64_t>(1, file,
+                    [&](std::span<int64_t> bounds) { bounds[bound % bounds.size()] = before; });
+  };
+  expect_found(2, 1, "position 2 holds 1 after");
+  expect_found(0, 1, "starts at 1 and ends at");
+  expect_found(5, 599, "and ends at 599");
+  EXPECT_TRUE(VerifyIt(run_.input)->ok());
+}
+
+TEST_F(ClusterVerifyTest, ABoundAtAnotherNodeIsFoundByTheOrderOfNodes) {
+  Partition(folder_ / "input");
+  Damage<int64_t>(1, ClusterFile("node"), [](std::span<int64_t> bounds) { bounds[2] += 3; });
+  ExpectDifference({"node type `node`, part 1, cluster 1: node "});
+}
+
+TEST_F(ClusterVerifyTest, ClustersInTwoSubPartsAndOfOtherNumbersAreFound) {
+  run_.trainers_per_part = 2;
+  Partition(folder_ / "input");
+  EditOptions([](Json* options) {
+    Json& sizes = (*options)["report"]["sub_parts"]["nodes"]["node"][0];
+    sizes[0] = sizes[0].get<int64_t>() + 1;
+    sizes[1] = sizes[1].get<int64_t>() - 1;
+  });
+  ExpectDifference({"part 0: sub-part 1 begins with node ", "inside a cluster"});
+  EditOptions([](Json* options) { (*options)["batch_clusters"] = 4; });
+  ExpectDifference({"part 2: 5 clusters, but options.batch_clusters is 4"});
+  EditOptions([](Json* options) { options->erase("batch_clusters"); });
+  ExpectDifference({"part 0: 5 clusters, but options.batch_clusters is 0"});
 }
 
 TEST_F(VerifyTest, HalosAreComparedWithTheOwners) {
