@@ -93,6 +93,11 @@ void ToProto(const TaskSetRows& rows, v1::TaskRows* out) {
   out->set_rows(rows.rows);
 }
 
+void ToProto(int part, const std::vector<int64_t>& bounds, v1::PartClusters* out) {
+  out->set_part(static_cast<uint32_t>(part));
+  for (size_t c = 1; c < bounds.size(); ++c) out->add_nodes(bounds[c] - bounds[c - 1]);
+}
+
 void ToProto(Method method, const MethodStats::Snapshot& stats, v1::MethodStats* out) {
   out->set_method(std::string(MethodName(method)));
   out->set_calls(stats.calls);
@@ -124,6 +129,10 @@ StatusOr<grpc::ByteBuffer> ToDescribeReply(const Description& description) {
   for (const std::string& served : description.serving) reply.add_serving(served);
   for (const std::string& known : description.capabilities) reply.add_capabilities(known);
   for (const TaskSetRows& rows : description.task_rows) ToProto(rows, reply.add_task_rows());
+  for (const int part : description.parts) {
+    if (description.cluster_bounds.empty()) break;
+    ToProto(part, description.cluster_bounds[static_cast<size_t>(part)], reply.add_clusters());
+  }
   return Serialize(reply);
 }
 

@@ -13,6 +13,9 @@ GraphInfo InfoOfPart(GraphInfo info, int part) {
       for (size_t i = 0; i < boundaries.size(); ++i) boundaries[i] = i <= p ? 0 : rows;
     }
   }
+  for (size_t p = 0; p < info.clusters.size(); ++p) {
+    if (p != static_cast<size_t>(part)) info.clusters[p].clear();
+  }
   return info;
 }
 

@@ -61,6 +61,7 @@ Status Cluster::Start(CallContext& context) {
     served_ = std::make_shared<const ServedParts>(options.servers, std::move(descriptions),
                                                   options.max_message_bytes);
   }
+  FindClusters();
   HG_RETURN_IF_ERROR(FindTaskRows(context));
   return StartLooking();
 }
@@ -125,6 +126,17 @@ Status Cluster::TakeIn(int server, std::shared_ptr<const ServerDescription> desc
   const MutexLock lock(mutex_);
   served_ = std::move(parts);
   return OkStatus();
+}
+
+void Cluster::FindClusters() {
+  for (const auto& description : served()->descriptions()) {
+    if (description == nullptr || description->graph.clusters.empty()) continue;
+    const std::vector<std::vector<int64_t>>& told = description->graph.clusters;
+    info_.clusters.resize(told.size());
+    for (size_t part = 0; part < told.size(); ++part) {
+      if (!told[part].empty()) info_.clusters[part] = told[part];
+    }
+  }
 }
 
 Status Cluster::FindTaskRows(CallContext& context) {

@@ -57,6 +57,8 @@ class Cluster {
  private:
   explicit Cluster(const RemoteOptions& options) : rpc_(options) {}
   [[nodiscard]] Status Start(CallContext& context);
+  // Sets info_.clusters, of what the servers' descriptions tell.
+  void FindClusters();
   // Sets info_.task_rows.
   [[nodiscard]] Status FindTaskRows(CallContext& context);
 

@@ -111,6 +111,28 @@ StatusOr<PartTaskRows> ToPartTaskRows(const v1::TaskRows& wire, const GraphInfo&
   return rows;
 }
 
+// Bounds of the part's clusters, which `wire` has the sizes of.
+StatusOr<std::vector<int64_t>> ToClusterBounds(const v1::PartClusters& wire,
+                                               const GraphInfo& graph) {
+  if (graph.schema.node_types.size() != 1 ||
+      wire.part() >= static_cast<uint32_t>(graph.book.num_parts())) {
+    return DataLoss("has clusters of partition {} of {}, of {} node types", wire.part(),
+                    graph.book.num_parts(), graph.schema.node_types.size());
+  }
+  const IdRange own = graph.book.NodeRange(0, static_cast<int>(wire.part()));
+  std::vector<int64_t> bounds = {own.begin};
+  for (const int64_t nodes : wire.nodes()) {
+    if (nodes <= 0 || nodes > own.end - bounds.back()) {
+      return DataLoss("partition {}: cluster {} has {} nodes, of {} that are left", wire.part(),
+                      bounds.size() - 1, nodes, own.end - bounds.back());
+    }
+    bounds.push_back(bounds.back() + nodes);
+  }
+  if (bounds.back() == own.end) return bounds;
+  return DataLoss("partition {}: its clusters have {} nodes of {}", wire.part(),
+                  bounds.back() - own.begin, own.size());
+}
+
 StatusOr<ServerDescription> ToDescription(const v1::DescribeReply& wire) {
   ServerDescription description;
   HG_RETURN_IF_ERROR(CheckIdentityText(wire.identity()));
@@ -141,6 +163,11 @@ StatusOr<ServerDescription> ToDescription(const v1::DescribeReply& wire) {
   for (const v1::TaskRows& rows : wire.task_rows()) {
     HG_ASSIGN_OR_RETURN(description.task_rows.emplace_back(),
                         ToPartTaskRows(rows, description.graph));
+  }
+  for (const v1::PartClusters& clusters : wire.clusters()) {
+    HG_ASSIGN_OR_RETURN(std::vector<int64_t> bounds, ToClusterBounds(clusters, description.graph));
+    description.graph.clusters.resize(parts);
+    description.graph.clusters[clusters.part()] = std::move(bounds);
   }
   return description;
 }

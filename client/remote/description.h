@@ -22,7 +22,7 @@ struct PartTaskRows {
 };
 
 struct ServerDescription {
-  GraphInfo graph;  // but for task_rows, which no server knows alone
+  GraphInfo graph;  // without task_rows, and clusters only of the parts that it serves
   uint32_t sampling_contract = 0;
   std::vector<int> parts;
   PartContents serving;      // what of them; task sets go with the features
@@ -33,7 +33,7 @@ struct ServerDescription {
 };
 
 // DataLoss if the reply is no DescribeReply or contradicts itself: identity, schema,
-// boundaries, parts, rows of task sets.
+// boundaries, parts, rows of task sets, clusters.
 [[nodiscard]] StatusOr<ServerDescription> ReadDescription(ReplyPieces reply);
 
 // By server; null: not described (yet). In the checks below `addresses` has one for each, and one

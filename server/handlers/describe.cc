@@ -41,6 +41,7 @@ Description Describe(const ServedGraph& graph, int64_t max_message_bytes,
     description.capabilities.emplace_back(capability);
   }
   description.task_rows = RowsOfTaskSets(graph);
+  description.cluster_bounds = graph.set().ClusterBounds();
   return description;
 }
 

@@ -23,9 +23,10 @@ struct Description {
   const PartitionBook* book = nullptr;  // the graph's
   std::vector<int> parts;
   int64_t max_message_bytes = 0;
-  std::vector<std::string> serving;       // of: "topology", "features", "tasks", "state"
-  std::vector<std::string> capabilities;  // proto/wire/capabilities.h
-  std::vector<TaskSetRows> task_rows;     // of the parts
+  std::vector<std::string> serving;                  // of: "topology", "features", "tasks", "state"
+  std::vector<std::string> capabilities;             // proto/wire/capabilities.h
+  std::vector<TaskSetRows> task_rows;                // of the parts
+  std::vector<std::vector<int64_t>> cluster_bounds;  // PartitionSet::ClusterBounds
 };
 // Points into `graph`. `states`: null if the server keeps no mutable tensors; below too.
 [[nodiscard]] Description Describe(const ServedGraph& graph, int64_t max_message_bytes,

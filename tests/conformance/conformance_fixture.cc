@@ -1,5 +1,6 @@
 #include "tests/conformance/conformance_fixture.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -46,8 +47,20 @@ std::shared_ptr<OpenedStores> ShareConformanceStores(const ConformanceFolder& gr
 void CloseConformanceStores() { Shared() = {}; }
 
 const ConformanceFolder& ConformanceGraph() {
-  static const ConformanceFolder graph(
-      RandomGraph({.seed = 11, .parts = 4, .nodes = 3000, .mean_degree = 12, .feature_dim = 5}));
+  static const ConformanceFolder graph([] {
+    TestGraphSpec spec =
+        RandomGraph({.seed = 11, .parts = 4, .nodes = 3000, .mean_degree = 12, .feature_dim = 5});
+    // A cluster of one node, one of two, ...
+    const std::vector<int>& owners = spec.node_types[0].owners;
+    for (int part = 0; part < spec.parts; ++part) {
+      std::vector<int64_t>& clusters = spec.cluster_nodes.emplace_back();
+      int64_t left = std::count(owners.begin(), owners.end(), part);
+      for (int64_t nodes = 1; left > 0; left -= clusters.back()) {
+        clusters.push_back(std::min(left, nodes++));
+      }
+    }
+    return spec;
+  }());
   return graph;
 }
 

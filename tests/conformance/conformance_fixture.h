@@ -23,7 +23,7 @@ struct ConformanceFolder {
   std::filesystem::path path;
 };
 
-// 3,000 nodes: as seeds they need several messages where these are small.
+// 3,000 nodes: as seeds they need several messages where these are small. Its parts have clusters.
 [[nodiscard]] const ConformanceFolder& ConformanceGraph();
 [[nodiscard]] const ConformanceFolder& TypedConformanceGraph();
 // Typed, too; every relation has an edge feature "w" to sample by: float64, some 0, over many

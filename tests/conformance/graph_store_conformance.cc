@@ -89,6 +89,21 @@ void InfoIsThatOfTheFolder(const StoreKind& kind) {
   EXPECT_EQ(info.identity, subject.reference.graph->info().identity);
   EXPECT_TRUE(info.schema == subject.schema());
   EXPECT_TRUE(info.book == subject.reference.graph->info().book);
+  EXPECT_THAT(info.clusters, testing::IsEmpty());
+}
+
+void ClustersAreThoseOfTheFolder(const StoreKind& kind) {
+  Subject subject(ConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const GraphInfo& info = subject.graph.stores.graph->info();
+  ASSERT_EQ(info.clusters.size(), 4U);
+  for (int part = 0; part < 4; ++part) {
+    std::vector<int64_t> bounds = {info.book.NodeRange(0, part).begin};
+    for (const int64_t nodes : ConformanceGraph().spec.cluster_nodes[static_cast<size_t>(part)]) {
+      bounds.push_back(bounds.back() + nodes);
+    }
+    EXPECT_EQ(info.clusters[static_cast<size_t>(part)], bounds);
+  }
 }
 
 void AllNodesAsSeedsInAnyOrder(const StoreKind& kind) {
@@ -477,6 +492,7 @@ void RegisterGraphStoreConformance(const StoreKind& kind) {
   add("SameLayerWiseMinibatches", SameLayerWiseMinibatches);
   add("SameMinibatchesOfFastGcn", SameMinibatchesOfFastGcn);
   add("SameLayerWiseMinibatchOfHubs", SameLayerWiseMinibatchOfHubs);
+  add("ClustersAreThoseOfTheFolder", ClustersAreThoseOfTheFolder);
   add_fanouts("SameMinibatchWithoutReplacement", {10, 5}, false);
   add_fanouts("SameMinibatchWithReplacement", {10, 5}, true);
   add_fanouts("SameMinibatchOfFullNeighbourhoods", {-1, -1}, false);

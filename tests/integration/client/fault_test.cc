@@ -212,6 +212,34 @@ TEST_F(RemoteFaultTest, SameIdentityWithAnotherSchemaIsRefused) {
               {fake.address(), server->address(), "schemas"});
 }
 
+TEST_F(RemoteFaultTest, ClustersThatAreNotThoseOfAPartAreDataLossNamingTheServer) {
+  TestGraphSpec spec = RandomGraph({.parts = 2, .nodes = 60, .mean_degree = 4});
+  for (int v = 0; v < 60; ++v) spec.node_types[0].owners[static_cast<size_t>(v)] = v / 30;
+  spec.cluster_nodes = {{10, 20}, {15, 15}};
+  const auto server = Serve(WriteGraph(spec), {});
+  const std::vector<std::pair<std::string, std::function<void(v1::DescribeReply*)>>> faults = {
+      {"cluster 1 has 21 nodes, of 20 that are left",
+       [](v1::DescribeReply* reply) { reply->mutable_clusters(0)->set_nodes(1, 21); }},
+      {"cluster 0 has 0 nodes",
+       [](v1::DescribeReply* reply) { reply->mutable_clusters(1)->set_nodes(0, 0); }},
+      {"its clusters have 15 nodes of 30",
+       [](v1::DescribeReply* reply) { reply->mutable_clusters(1)->mutable_nodes()->RemoveLast(); }},
+      {"partition 2 of 2",
+       [](v1::DescribeReply* reply) { reply->mutable_clusters(1)->set_part(2); }}};
+  for (const auto& [text, damage] : faults) {
+    FakeServer fake([&](const FakeCall& call) {
+      FakeAnswer answer = Forward(server->address(), call);
+      v1::DescribeReply reply;
+      EXPECT_TRUE(reply.ParseFromString(answer.bytes));
+      damage(&reply);
+      answer.bytes = reply.SerializeAsString();
+      return answer;
+    });
+    ExpectError(OpenRemoteStores(Options({fake.address()})).status(), absl::StatusCode::kDataLoss,
+                {fake.address(), text});
+  }
+}
+
 TEST_F(RemoteFaultTest, UnavailableIsRetriedNotBeforeThePushback) {
   const auto server = Serve(WriteGraph(), {});
   std::atomic<int> attempts = 0;

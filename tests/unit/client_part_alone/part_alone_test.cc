@@ -280,6 +280,22 @@ TEST_F(PartAloneTest, TaskSetsAreThoseOfThePart) {
   EXPECT_EQ(rows, whole_->info.task_rows[0][0].back());
 }
 
+TEST_F(PartAloneTest, ClustersAreThoseOfThePartAloneAndInAViewOfTheWhole) {
+  TestGraphSpec spec = Homogeneous(3);
+  for (size_t v = 0; v < 300; ++v) spec.node_types[0].owners[v] = static_cast<int>(v / 75);
+  spec.cluster_nodes.assign(kParts, {15, 60});
+  Write(spec, 1);
+  const Stores whole = MakeLocalStores(whole_);
+  EXPECT_EQ(whole.graph->info().clusters.size(), size_t{kParts});
+  for (const int part : AllParts()) {
+    Open(part);
+    std::vector<std::vector<int64_t>> own(kParts);
+    own[static_cast<size_t>(part)] = {part * 75, part * 75 + 15, part * 75 + 75};
+    EXPECT_EQ(stores_.graph->info().clusters, own);
+    EXPECT_EQ(MakePartView(whole, part).graph->info().clusters, own);
+  }
+}
+
 TEST_F(PartAloneTest, AViewOfAWholeGraphHasThePartsRowsAndAllNeighbours) {
   Write(Homogeneous(3), 1);
   const Stores whole = MakeLocalStores(whole_);

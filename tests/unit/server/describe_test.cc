@@ -36,6 +36,23 @@ TEST_F(DescribeTest, ServerOfFeaturesSaysThatItHasNoTopology) {
   EXPECT_EQ(TakeSnapshot(*served, stats, dispatcher, 0).serving, "features,tasks");
 }
 
+TEST_F(DescribeTest, TellsTheClustersOfItsPartsIfItServesTheirTopology) {
+  TestFolder folder;
+  TestGraphSpec spec = RandomGraph({.parts = 2, .nodes = 20});
+  for (int v = 0; v < 20; ++v) spec.node_types[0].owners[static_cast<size_t>(v)] = v / 10;
+  spec.cluster_nodes = {{4, 6}, {10}};
+  const auto path = WriteTestGraph(spec, folder.path() / "graph");
+  ASSERT_TRUE(path.ok()) << path.status();
+  using Bounds = std::vector<std::vector<int64_t>>;
+  const auto told = [&](const std::vector<int>& parts, bool topology) {
+    auto set = PartitionSet::Open(*path, parts, VerifyLevel::kHeaders, {.topology = topology});
+    return set.ok() ? Describe(ServedGraph(*std::move(set)), 12345).cluster_bounds : Bounds{{-1}};
+  };
+  EXPECT_EQ(told({}, true), (Bounds{{0, 4, 10}, {10, 20}}));
+  EXPECT_EQ(told({1}, true), (Bounds{{}, {10, 20}}));
+  EXPECT_EQ(told({}, false), Bounds());
+}
+
 TEST_F(DescribeTest, SnapshotShowsPoolMethodsAndDraining) {
   ServerStats stats;
   Dispatcher dispatcher({.threads = 2, .queue = 9});
