@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -47,6 +48,28 @@ StatusOr<PartSummary> ReadPart(const Json& stats, const std::string& where) {
   part.halo_nodes = Sum(halo);
   part.edges = Sum(edges);
   return part;
+}
+
+StatusOr<ClusterSummary> ReadClusters(const GraphManifest& manifest, const std::string& path) {
+  const std::string options = path + ": options";
+  HG_ASSIGN_OR_RETURN(const Json report, GetObject(manifest.options, "report", options));
+  const std::string here = options + ".report";
+  HG_ASSIGN_OR_RETURN(const Json clusters, GetObject(report, "clusters", here));
+  HG_ASSIGN_OR_RETURN(const std::vector<int64_t> parts, GetInts(clusters, "parts", here));
+  HG_ASSIGN_OR_RETURN(const Json nodes, GetObject(clusters, "nodes", here + ".clusters"));
+  const std::string nodes_at = here + ".clusters.nodes";
+  ClusterSummary summary;
+  summary.count = std::accumulate(parts.begin(), parts.end(), int64_t{0});
+  HG_ASSIGN_OR_RETURN(summary.least_nodes, GetInt(nodes, "least", nodes_at));
+  HG_ASSIGN_OR_RETURN(summary.median_nodes, GetInt(nodes, "median", nodes_at));
+  HG_ASSIGN_OR_RETURN(summary.most_nodes, GetInt(nodes, "most", nodes_at));
+  for (size_t p = 0; p < manifest.part_stats.size(); ++p) {
+    HG_ASSIGN_OR_RETURN(const int64_t within,
+                        GetInt(manifest.part_stats[p], "edges_within_clusters",
+                               fmt::format("{}: parts[{}]: stats", path, p)));
+    summary.edges_within += within;
+  }
+  return summary;
 }
 
 using Quantity = std::function<int64_t(const PartSummary&)>;
@@ -125,9 +148,30 @@ StatusOr<GraphSummary> SummaryOf(const GraphManifest& manifest,
     }
     summary.parts.push_back(std::move(part));
   }
+  if (manifest.clusters) {
+    HG_ASSIGN_OR_RETURN(summary.clusters, ReadClusters(manifest, path));
+  }
   Summarise(&summary);
   return summary;
 }
+
+namespace {
+
+double Share(int64_t part, int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+Json ToJson(const ClusterSummary& clusters, int64_t edges) {
+  return {{"count", clusters.count},
+          {"nodes",
+           {{"least", clusters.least_nodes},
+            {"median", clusters.median_nodes},
+            {"most", clusters.most_nodes}}},
+          {"edges_within", clusters.edges_within},
+          {"edges_within_share", Share(clusters.edges_within, edges)}};
+}
+
+}  // namespace
 
 Json ToJson(const GraphSummary& summary) {
   Json parts = Json::array();
@@ -155,6 +199,7 @@ Json ToJson(const GraphSummary& summary) {
                {"replication_factor", summary.replication_factor},
                {"balance", summary.balance},
                {"parts", std::move(parts)}};
+  if (summary.clusters) json["clusters"] = ToJson(*summary.clusters, summary.edges);
   if (!summary.schema.node_types.empty()) json["schema"] = ToJson(summary.schema);
   return json;
 }
@@ -179,6 +224,19 @@ std::string HalosLine(const GraphSummary& summary) {
   if (parts == 0) return "";
   return fmt::format("halos for training alone: {} of {} parts, {} hops, {}\n", parts,
                      summary.parts.size(), fmt::join(hops, ", "), FormatBytes(bytes));
+}
+
+// Empty if there are none.
+std::string ClustersLine(const GraphSummary& summary) {
+  if (!summary.clusters) return "";
+  const ClusterSummary& clusters = *summary.clusters;
+  return fmt::format(
+      "clusters of minibatches: {}, of {} to {} nodes (median {}); {} of {} edges ({:.1f} %) are "
+      "within one\n",
+      FormatCount(clusters.count), FormatCount(clusters.least_nodes),
+      FormatCount(clusters.most_nodes), FormatCount(clusters.median_nodes),
+      FormatCount(clusters.edges_within), FormatCount(summary.edges),
+      100 * Share(clusters.edges_within, summary.edges));
 }
 
 constexpr size_t kMostLines = 24;  // of node types, and of relations
@@ -271,6 +329,7 @@ std::string FormatTable(const GraphSummary& summary) {
                    FormatCount(Rows(part, "test")), FormatBytes(part.bytes));
   }
   text += HalosLine(summary);
+  text += ClustersLine(summary);
   fmt::format_to(out, "edge cut {} of {} edges ({:.1f} %), replication factor {:.3f}\n",
                  FormatCount(summary.edge_cut), FormatCount(summary.edges),
                  100 * summary.edge_cut_share(), summary.replication_factor);

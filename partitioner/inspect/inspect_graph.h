@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,15 @@ struct PartSummary {
   std::map<std::string, int64_t> core_by_type;
 };
 
+// Of all clusters that parts are divided into.
+struct ClusterSummary {
+  int64_t count = 0;
+  int64_t least_nodes = 0;  // of a cluster
+  int64_t median_nodes = 0;
+  int64_t most_nodes = 0;
+  int64_t edges_within = 0;  // directed edges whose ends are in one cluster
+};
+
 struct GraphSummary {
   std::string name;
   std::string identity;
@@ -42,6 +52,7 @@ struct GraphSummary {
   // and test; what the graph does not have is left out.
   std::map<std::string, double> balance;
   std::vector<PartSummary> parts;
+  std::optional<ClusterSummary> clusters;  // where there are some
   Schema schema;  // of InspectGraph; else empty
 
   [[nodiscard]] double edge_cut_share() const {

@@ -196,12 +196,11 @@ class Clustering {
     std::vector<int64_t> nodes;
     for (const auto& of_part : sizes) nodes.insert(nodes.end(), of_part.begin(), of_part.end());
     std::sort(nodes.begin(), nodes.end());
-    Json report = {{"parts", parts}};
-    if (!nodes.empty()) {
-      report["nodes"] = {
-          {"least", nodes.front()}, {"median", nodes[nodes.size() / 2]}, {"most", nodes.back()}};
-    }
-    return report;
+    if (nodes.empty()) nodes = {0};
+    return {
+        {"parts", parts},
+        {"nodes",
+         {{"least", nodes.front()}, {"median", nodes[nodes.size() / 2]}, {"most", nodes.back()}}}};
   }
 
   [[nodiscard]] int64_t MemoryWithHeld() const {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Partitioning real graphs: what went in is found again, counted by other code than made it."""
+import bisect
 import gzip
 import json
 import random
@@ -268,6 +269,77 @@ class SubPartsTest(PartitionBase):
                 self.assertCode(code, result)
                 self.assertIn(said, result.text)
                 self.assertFalse(output.exists())
+
+
+class BatchClustersTest(PartitionBase):
+    """Clusters inside the parts, for minibatches of whole clusters."""
+
+    def bounds(self, folder):
+        return [list(npy.load(folder.node_folder(p) / "clusters.npy").values)
+                for p in range(len(folder.parts))]
+
+    def share_within(self, folder):
+        """Of the edges, those whose ends are in one cluster."""
+        starts = sorted(start for of_part in self.bounds(folder) for start in of_part[:-1])
+        cluster = {node: bisect.bisect(starts, i) for i, node in enumerate(folder.original())}
+        edges = folder.edges()
+        return sum(cluster[u] == cluster[v] for _, u, v in edges) / len(edges)
+
+    def test_clusters_are_runs_of_a_part_which_keep_most_edges(self):
+        for options in ([], ["--trainers-per-part", 3], ["--order", "cluster"]):
+            with self.subTest(options):
+                method = "lp-metis" if options[:1] == ["--order"] else "metis"
+                folder = self.made(datasets.cora(), "--batch-clusters", 12, *options, parts=4,
+                                   method=method)
+                self.verified(datasets.cora(), folder)
+                self.assertEqual(12, folder.manifest["options"]["batch_clusters"])
+                self.assertEqual(2, folder.manifest["feature_bits"])
+                first = 0
+                for core, bounds in zip(folder.core(), self.bounds(folder)):
+                    self.assertEqual(13, len(bounds))
+                    self.assertEqual([first, first + len(core)], [bounds[0], bounds[-1]])
+                    self.assertEqual(sorted(set(bounds)), bounds)
+                    first += len(core)
+                share = self.share_within(folder)
+                self.assertGreater(share, 0.72)
+                clusters = self.inspected(folder)["clusters"]
+                self.assertEqual(48, clusters["count"])
+                self.assertAlmostEqual(share, clusters["edges_within_share"], 9)
+
+    def test_owners_and_files_without_the_option_stay_as_they_are(self):
+        whole = self.made(datasets.cora())
+        divided = self.made(datasets.cora(), "--batch-clusters", 6)
+        self.assertEqual(whole.owners(), divided.owners())
+        self.assertEqual(0, whole.manifest["feature_bits"])
+        self.assertFalse(list(whole.path.rglob("clusters.npy")))
+
+    def test_what_cannot_be_is_refused_or_told(self):
+        for options, code, said in (
+                (["--batch-clusters", 0], 2, "batch-clusters"),
+                (["--batch-clusters", 65537], 2, "batch-clusters"),
+                (["--batch-clusters", 2, "--trainers-per-part", 4], 2, "at least 4 clusters"),
+                (["--batch-clusters", 2, "--memory", "36MiB"], 1, "--memory")):
+            with self.subTest(options):
+                output = self.box.folder / "refused"
+                result = self.box.run("halograph-partition", "run", "--input", datasets.cora(),
+                                      "--output", output, "--parts", 2, *options)
+                self.assertCode(code, result)
+                self.assertIn(said, result.text)
+                self.assertFalse(output.exists())
+        output = self.box.folder / "fewer"
+        result = self.box.run("halograph-partition", "run", "--input", datasets.cora(), "--output",
+                              output, "--parts", 2, "--batch-clusters", 1000)
+        self.assertCode(0, result)
+        self.assertIn("2 of 2 parts have fewer", result.text)
+
+    def test_typed_graphs_are_refused_by_name(self):
+        output = self.box.folder / "refused"
+        result = self.box.run("halograph-partition", "run", "--input",
+                              datasets.real("imdb-hetero"), "--output", output, "--parts", 2,
+                              "--batch-clusters", 2)
+        self.assertCode(1, result)
+        self.assertIn("--batch-clusters: clusters are ranges of the nodes of one type", result.text)
+        self.assertFalse(output.exists())
 
 
 class TypedGraphTest(PartitionBase):

@@ -570,6 +570,41 @@ TEST(DescribeSchemaTest, TablesForSamplingLabelsAndOfManyRelationsTheFirst) {
   EXPECT_THAT(text, HasSubstr("task t: 11 train, 7 test seeds of 2 types; labels float32\n"));
 }
 
+// Part 0 has clusters {0, 2} and {1}, part 1 has {3}.
+TEST_F(InspectGraphTest, ToldOfClustersAreNumberSizesAndShareOfEdges) {
+  EXPECT_FALSE(InspectGraph(graph_)->clusters.has_value());
+  EXPECT_FALSE(ToJson(*InspectGraph(graph_)).contains("clusters"));
+  DatasetBuilder builder;
+  builder.Nodes("node", 4).Edges("node", "edge", "node",
+                                 {{0, 2}, {2, 1}, {3, 0}, {0, 3}, {1, 1}, {2, 0}});
+  Assignment assignment;
+  assignment.owners = {{0, 0, 0, 1}};
+  assignment.clusters = {{0, 1, 0, 0}};
+  assignment.num_clusters = {2, 1};
+  auto numbering = Renumbering::Create(builder.dataset(), std::move(assignment), 2);
+  ASSERT_TRUE(numbering.ok()) << numbering.status();
+  const std::filesystem::path graph = folder_.path() / "clusters";
+  ASSERT_TRUE(MakeFolder(graph).ok());
+  const Json report = {
+      {"clusters", {{"parts", {2, 1}}, {"nodes", {{"least", 1}, {"median", 1}, {"most", 2}}}}}};
+  const auto written =
+      WriteGraph({builder.dataset(), *numbering, graph, {}}, Json{{"report", report}});
+  ASSERT_TRUE(written.ok()) << written.status();
+  const auto summary = InspectGraph(graph);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(ToJson(*summary)["clusters"],
+            (Json{{"count", 3},
+                  {"nodes", {{"least", 1}, {"median", 1}, {"most", 2}}},
+                  {"edges_within", 3},  // 0 -> 2, 2 -> 0 and the loop
+                  {"edges_within_share", 0.5}}));
+  EXPECT_THAT(FormatTable(*summary),
+              HasSubstr("clusters of minibatches: 3, of 1 to 2 nodes (median 1); 3 of 6 edges "
+                        "(50.0 %) are within one\n"));
+  GraphManifest without = written->manifest;
+  without.options["report"].erase("clusters");
+  EXPECT_TRUE(absl::IsDataLoss(SummaryOf(without, graph).status()));
+}
+
 TEST_F(InspectGraphTest, MissingPartIsNamed) {
   std::filesystem::remove_all(graph_ / "part-0001");
   const auto summary = InspectGraph(graph_);
