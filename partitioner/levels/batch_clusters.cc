@@ -83,12 +83,13 @@ class Clustering {
   Clustering(const Dataset& dataset, const MethodOptions& options, int clusters,
              Assignment* assignment)
       : options_(OptionsOfCluster(options)),
+        memory_(options.memory),
         held_(HeldBesideClusters(dataset.node_types.front().count, !assignment->sub_parts.empty(),
                                  options.order)),
         clusters_(clusters),
         sub_parts_(assignment->num_sub_parts),
         sub_part_of_(static_cast<size_t>(options.parts)) {
-    options_.memory = MemoryLeft(options.memory, held_.bytes);
+    options_.memory = MemoryLeft(memory_, held_.bytes);
     if (assignment->sub_parts.empty()) return;
     const std::vector<uint16_t>& owners = assignment->owners.front();
     for (size_t id = 0; id < owners.size(); ++id) {
@@ -137,8 +138,7 @@ class Clustering {
     if (clusters == 0) return Clustered();
     const MemoryPlan plan =
         PlanOfPart(MetisMethod().PlanMemory(GraphCounts::Of(graph), options_), held_);
-    HG_RETURN_IF_ERROR(
-        Annotate(CheckMemory(plan, MemoryWithHeld()), fmt::format("{}, by METIS", what)));
+    HG_RETURN_IF_ERROR(Annotate(CheckMemory(plan, memory_), fmt::format("{}, by METIS", what)));
     auto owners = OwnersByMetis(graph, options_, clusters, seed);
     if (!owners.ok()) return Annotate(owners.status(), what);
     return WithoutEmptyOnes(*owners, clusters);
@@ -203,11 +203,8 @@ class Clustering {
          {{"least", nodes.front()}, {"median", nodes[nodes.size() / 2]}, {"most", nodes.back()}}}};
   }
 
-  [[nodiscard]] int64_t MemoryWithHeld() const {
-    return options_.memory == kAnyMemory ? kAnyMemory : options_.memory + held_.bytes;
-  }
-
   MethodOptions options_;  // memory: without what is held
+  const int64_t memory_;   // with it
   const HeldMemory held_;
   const int clusters_;
   const int sub_parts_;

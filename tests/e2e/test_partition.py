@@ -306,6 +306,19 @@ class BatchClustersTest(PartitionBase):
                 self.assertEqual(48, clusters["count"])
                 self.assertAlmostEqual(share, clusters["edges_within_share"], 9)
 
+    def test_parts_of_any_owners_have_clusters_as_their_nodes_allow(self):
+        owners = self.box.folder / "owners.npy"
+        npy.save(owners, "<i4", (2708,), [2 if node < 5 else 0 for node in range(2708)])
+        output = self.box.folder / "graph"
+        result = must(self.box.run("halograph-partition", "run", "--input", datasets.cora(), "--output",
+                                   output, "--owners", owners, "--parts", 3, "--batch-clusters", 20))
+        self.assertIn("2 of 3 parts have fewer", result.text)
+        folder = PartitionFolder(output)
+        self.verified(datasets.cora(), folder)
+        bounds = self.bounds(folder)
+        self.assertEqual([21, 1, 2], [len(of_part) for of_part in bounds])
+        self.assertEqual([2703, 2703, 2708], [bounds[1][0], bounds[2][0], bounds[2][1]])
+
     def test_owners_and_files_without_the_option_stay_as_they_are(self):
         whole = self.made(datasets.cora())
         divided = self.made(datasets.cora(), "--batch-clusters", 6)
