@@ -18,10 +18,7 @@ WideSum Share(WideSum draw, WideSum sum) {
   const WideSum of_low = WideSum{draw_low} * high + static_cast<uint64_t>(of_high);
   return WideSum{draw_high} * high + (of_high >> 64) + (of_low >> 64);
 }
-uint64_t Share(WideSum draw, uint64_t sum) {
-  const auto low = static_cast<uint64_t>(draw), high = static_cast<uint64_t>(draw >> 64);
-  return static_cast<uint64_t>((WideSum{high} * sum + ((WideSum{low} * sum) >> 64)) >> 64);
-}
+uint64_t Share(WideSum draw, uint64_t sum) { return ShareOf(draw, sum); }
 
 // The first of at most 64 entries with *rest below it, where *rest falls by each entry passed. One
 // exists. One after the other: passing eight at a time took a fifth longer, for one more branch

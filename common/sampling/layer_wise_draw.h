@@ -26,6 +26,13 @@ __extension__ using WideSum = unsigned __int128;
   return (WideSum{SubKey(column_key, 2 * i)} << 64) | SubKey(column_key, 2 * i + 1);
 }
 
+// The share of `sum` that 128 bits stand for: floor(draw * sum / 2^128). No number below `sum` is
+// more than sum / 2^128 off its share.
+[[nodiscard]] constexpr uint64_t ShareOf(WideSum draw, uint64_t sum) {
+  const auto low = static_cast<uint64_t>(draw), high = static_cast<uint64_t>(draw >> 64);
+  return static_cast<uint64_t>((WideSum{high} * sum + ((WideSum{low} * sum) >> 64)) >> 64);
+}
+
 // Sums of 64, of 64 x 64, ... entries of a list, up to a level of 64 at most: where a number falls
 // in the list is then found with some 32 steps a level.
 template <typename Sum>

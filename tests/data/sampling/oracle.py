@@ -4,8 +4,8 @@
 Written from common/sampling/SAMPLING.md alone, in the plainest way and with nothing but the
 standard library, so that it shares no mistake with the C++.
 
-    oracle.py            writes golden_v1.json, golden_weighted_v1.json, golden_edges_v1.json and
-                         golden_layer_wise_v1.json beside this file
+    oracle.py            writes golden_v1.json, golden_weighted_v1.json, golden_edges_v1.json,
+                         golden_layer_wise_v1.json and golden_graph_wise_v1.json beside this file
     oracle.py --check    exits 1 if those files are not what the oracle gives
     oracle.py --fuzz SEED FOLDER
                          writes tables and picks of random nodes to FOLDER/sampling, under the name
@@ -315,6 +315,64 @@ def edges_from(in_edges, destinations, columns):
                 ids.append(before + p)
         offsets.append(len(ids))
     return offsets, positions, ids
+
+
+# ---- graph-wise draws -------------------------------------------------------------------------
+
+
+def subgraph_key(batch_seed_value):
+    return node_key(mix(batch_seed_value), MASK - 1)
+
+
+def among(total_value, key, i):
+    return (column_draw(key, i) * total_value) >> 128
+
+
+def draw_by_degree(degrees, draws, key):
+    """Nodes, repeats kept, in the order drawn."""
+    drawn = []
+    for i in range(draws):
+        target = among(sum(degrees), key, i)
+        node = 0
+        while target >= degrees[node]:
+            target -= degrees[node]
+            node += 1
+        drawn.append(node)
+    return drawn
+
+
+def draw_uniformly(nodes, draws, key):
+    return [among(nodes, key, i) for i in range(draws)]
+
+
+def counted(drawn):
+    """Node to count, in order of first appearance."""
+    counts = {}
+    for node in drawn:
+        counts[node] = counts.get(node, 0) + 1
+    return counts
+
+
+def picked_from(in_edges, walkers, key):
+    """Sources that the nodes pick with replacement, as often as they were drawn, in order."""
+    picked = []
+    for node, count in walkers.items():
+        positions = pick_positions(len(in_edges[node]), count, True, node_key(key, node))
+        picked += [in_edges[node][position] for position in positions]
+    return picked
+
+
+def subgraph(kind, in_edges, draws, length, seed, relations, relation):
+    """The walkers at each step (of an edge, its two ends), and the list of nodes."""
+    if kind == "walk":
+        first = draw_uniformly(len(in_edges), draws, subgraph_key(seed))
+    else:
+        first = draw_by_degree([len(sources) for sources in in_edges], draws, subgraph_key(seed))
+    steps = [counted(first)]
+    for layer in range({"node": 0, "edge": 1, "walk": length}[kind]):
+        key = layer_key(seed, layer, relations, relation)
+        steps.append(counted(picked_from(in_edges, steps[-1], key)))
+    return steps, list(dict.fromkeys(node for step in steps for node in step))
 
 
 # ---- graphs -----------------------------------------------------------------------------------
@@ -872,6 +930,73 @@ def golden_layer_wise():
     }
 
 
+def rows_of(drawn):
+    counts = counted(drawn)
+    return {"drawn_nodes": list(counts), "counts": list(counts.values())}
+
+
+def golden_degree_lists():
+    return [
+        ("none", []),
+        ("one", [3]),
+        ("no edges", [0, 0]),
+        ("zeros before, between and after", [0, 0, 2, 0, 5, 1, 0]),
+        ("a block", [1] * 64),
+        ("zeros up to a block", [0] * 64 + [4, 0, 1]),
+        ("blocks of zeros", [0 if 60 <= i < 200 else 1 + i % 3 for i in range(300)]),
+        ("largest", [(1 << 32) - 1] * 3 + [1] + [(1 << 32) - 1] * 70),
+        ("squares", [bounded(draw(91, i), 60) ** 2 for i in range(500)]),
+    ]
+
+
+def golden_degree_draws():
+    rows = []
+    for index, (_, degrees) in enumerate(golden_degree_lists()):
+        for draws, seed in ((0, 5), (1, 6), (40, 7), (200, MASK)):
+            if draws and not sum(degrees):
+                continue
+            drawn = draw_by_degree(degrees, draws, subgraph_key(seed))
+            rows.append({"list": index, "draws": draws, "batch_seed": hexadecimal(seed), **rows_of(drawn)})
+    return rows
+
+
+def golden_uniform_draws():
+    return [{"nodes": nodes, "draws": draws, "batch_seed": hexadecimal(seed),
+             **rows_of(draw_uniformly(nodes, draws, subgraph_key(seed)))}
+            for nodes, draws, seed in ((1, 3, 1), (7, 30, 2), (1000, 50, 3), (1 << 40, 20, MASK), (9, 0, 4))]
+
+
+def golden_subgraphs(relations):
+    rows = []
+    index = [relation["triple"] for relation in relations].index("a:r:a")
+    in_edges = relations[index]["in_edges"]
+    for seed, (kind, draws, length) in enumerate([
+            ("node", 25, 0), ("edge", 1, 0), ("edge", 12, 0), ("edge", 300, 0), ("walk", 5, 0), ("walk", 6, 1),
+            ("walk", 8, 2), ("walk", 3, 7), ("walk", 200, 3), ("walk", 0, 2)]):
+        steps, nodes = subgraph(kind, in_edges, draws, length, seed, len(relations), index)
+        rows.append({"kind": kind, "draws": draws, "batch_seed": hexadecimal(seed), "relation": index,
+                     "steps": [{"nodes": list(step), "counts": list(step.values())} for step in steps],
+                     "nodes": nodes})
+    assert not all(in_edges), "no walk can end"
+    return rows
+
+
+def golden_graph_wise():
+    graph = golden_graph()
+    _, relations = renumber(graph)
+    return {
+        "contract": 1,
+        "keys": [{"batch_seed": hexadecimal(seed), "subgraph_key": hexadecimal(subgraph_key(seed))}
+                 for seed in (0, 1, 7, MASK, 0x0123456789ABCDEF)],
+        "lists": [{"name": name, "degrees": degrees} for name, degrees in golden_degree_lists()],
+        "degree_draws": golden_degree_draws(),
+        "uniform_draws": golden_uniform_draws(),
+        "graph": graph,
+        "subgraphs": golden_subgraphs(relations),
+        "minibatches": [],
+    }
+
+
 def write_or_check(path, value, check):
     lines = []
     for key, part in value.items():  # one line a case: small, and diffs say which case
@@ -905,6 +1030,7 @@ def main():
     write_or_check(here.with_name("golden_weighted_v1.json"), golden_weighted(), check)
     write_or_check(here.with_name("golden_edges_v1.json"), golden_edges(), check)
     write_or_check(here.with_name("golden_layer_wise_v1.json"), golden_layer_wise(), check)
+    write_or_check(here.with_name("golden_graph_wise_v1.json"), golden_graph_wise(), check)
 
 
 if __name__ == "__main__":
