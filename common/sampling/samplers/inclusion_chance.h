@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace halograph {
 
@@ -51,7 +52,9 @@ struct PairChances {
 
 // The same of two different nodes: of the nodes that all draws together bring. Those of `both` have
 // a relative error below 2e-15; take the chance of a node alone from ChanceOfNode.
-[[nodiscard]] PairChances ChancesOfPair(const PairChances& of_one, int64_t draws);
+[[nodiscard]] PairChances ChancesOfPair(PairChances of_one, int64_t draws);
+// Makes each of `pairs` what ChancesOfPair gives, bit by bit, in a third of the time.
+void CombineDraws(std::span<PairChances> pairs, int64_t draws);
 
 // ---- weights -----------------------------------------------------------------------------------
 

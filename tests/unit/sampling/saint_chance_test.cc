@@ -7,6 +7,7 @@
 
 #include "common/base/rng.h"
 #include "common/sampling/samplers/presampled_chance.h"
+#include "common/sampling/samplers/subgraph_weights.h"
 #include "tests/unit/sampling/saint_graph.h"
 
 namespace halograph {
@@ -231,6 +232,95 @@ TEST(SaintEnumerationTest, SeesWhatIsLeftOut) {
   for (const double chance : right.nodes) no_loss_weight.nodes.push_back(chance > 0 ? 1 : 0);
   for (const double chance : right.edges) no_loss_weight.edges.push_back(chance > 0 ? 1 : 0);
   EXPECT_GT(WorstBias(graph, sets, no_loss_weight), 1e-2);
+}
+
+// ---- weights of a subgraph ---------------------------------------------------------------------
+
+// The nodes of a set, from the last on, with the edges between them, and the place of each edge in
+// the whole graph.
+struct Induced {
+  std::vector<size_t> nodes;
+  std::vector<int64_t> offsets = {0}, degrees;
+  std::vector<int32_t> sources;
+  std::vector<size_t> edges;
+
+  Induced(const SaintGraph& graph, size_t set) {
+    std::map<size_t, int32_t> places;
+    for (size_t v = graph.num_nodes(); v-- > 0;) {
+      if ((set >> v & 1) == 0) continue;
+      places[v] = static_cast<int32_t>(nodes.size());
+      nodes.push_back(v);
+      degrees.push_back(graph.degrees[v]);
+    }
+    for (const size_t v : nodes) {
+      for (auto e = graph.offsets[v]; e < graph.offsets[v + 1]; ++e) {
+        const auto place = places.find(graph.sources[e]);
+        if (place == places.end()) continue;
+        sources.push_back(place->second);
+        edges.push_back(static_cast<size_t>(e));
+      }
+      offsets.push_back(std::ssize(sources));
+    }
+  }
+};
+
+// Of all edges; 0 where they cannot come.
+std::vector<double> FactorsOf(const SaintGraph& graph, const SaintChances& chances) {
+  std::vector<double> factors;
+  for (size_t v = 0; v < graph.num_nodes(); ++v) {
+    for (uint32_t i = 0; i < graph.degrees[v]; ++i) {
+      const double both = chances.edges[factors.size()];
+      factors.push_back(both > 0 ? EdgeFactor(chances.nodes[v], both) : 0);
+    }
+  }
+  return factors;
+}
+
+TEST(SubgraphWeightsTest, OfASubgraphAreThoseOfTheGraphBitByBit) {
+  CounterRng rng(12);
+  SubgraphWeigher weigher;  // with the memory of what came before
+  SubgraphWeights weights;
+  for (int i = 0; i < 60; ++i) {
+    const SaintGraph graph = SmallGraph(&rng);
+    const int64_t draws = 1 + static_cast<int64_t>(rng.NextBounded(70));
+    for (const SaintKind kind : {SaintKind::kNode, SaintKind::kEdge}) {
+      const SaintChances chances = SaintChancesOf(graph, {kind, draws});
+      const std::vector<double> factors = FactorsOf(graph, chances);
+      for (size_t set = 0; set < size_t{1} << graph.num_nodes(); ++set) {
+        const Induced induced(graph, set);
+        const SubgraphEdges edges{
+            .offsets = induced.offsets, .sources = induced.sources, .degrees = induced.degrees};
+        if (kind == SaintKind::kNode) {
+          weigher.WeighNodeDraws(edges, graph.sources.size(), draws, &weights);
+        } else {
+          weigher.WeighEdgeDraws(edges, graph.sources.size(), draws, &weights);
+        }
+        ASSERT_EQ(weights.chances.size(), induced.nodes.size());
+        for (size_t v = 0; v < induced.nodes.size(); ++v) {
+          EXPECT_EQ(weights.chances[v], chances.nodes[induced.nodes[v]]);
+        }
+        ASSERT_EQ(weights.factors.size(), induced.edges.size());
+        for (size_t e = 0; e < induced.edges.size(); ++e) {
+          EXPECT_EQ(weights.factors[e], factors[induced.edges[e]]);
+        }
+      }
+    }
+  }
+}
+
+TEST(SubgraphWeightsTest, OfWalksAreThoseOfThePairs) {
+  CounterRng rng(13);
+  for (int i = 0; i < 60; ++i) {
+    const SaintGraph graph = SmallGraph(&rng);
+    const SaintRule rule{SaintKind::kWalk, 1 + static_cast<int64_t>(rng.NextBounded(50)),
+                         static_cast<int>(rng.NextBounded(4))};
+    const SaintChances chances = SaintChancesOf(graph, rule);
+    const auto walks = ExactWalkChances(graph.lists(), rule.length);
+    ASSERT_TRUE(walks.ok()) << walks.status();
+    const SubgraphWeights weights = WeighWalks(graph.lists(), *walks, rule.draws);
+    EXPECT_EQ(weights.chances, chances.nodes);
+    EXPECT_EQ(weights.factors, FactorsOf(graph, chances));
+  }
 }
 
 // ---- walks -------------------------------------------------------------------------------------
