@@ -9,6 +9,9 @@
 namespace halograph {
 namespace {
 
+// What is reached with less adds nothing to chances above 1e-20, and is not followed further.
+constexpr double kNegligible = 1e-290;
+
 // Neighbours of each node, each once, ascending: those of v are nodes[begins[v] .. begins[v + 1]).
 struct NeighborLists {
   std::vector<size_t> begins;
@@ -127,6 +130,7 @@ class Steps {
     next_.Clear();
     for (const uint32_t y : now_.nodes()) {
       const double chance = now_.at(y);
+      if (chance < kNegligible) continue;  // else some would become 0
       for (size_t place = near_.begins[y]; place < near_.begins[y + 1]; ++place) {
         next_.Add(near_.nodes[place], near_.edges[place] * chance);
       }

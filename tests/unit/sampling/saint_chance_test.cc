@@ -342,6 +342,25 @@ TEST(WalkChanceTest, OfAPathByHand) {
   EXPECT_THAT(chances->edges, testing::Each(DoubleNear(.5, 1e-15)));
 }
 
+// A path of which every node has 500 self-loops: far nodes are reached with chances that no double
+// can tell from 0.
+TEST(WalkChanceTest, ChancesThatAreTooSmallEndThere) {
+  InEdges in_edges(240);
+  for (size_t v = 0; v < in_edges.size(); ++v) {
+    in_edges[v].assign(500, static_cast<int64_t>(v));
+    if (v > 0) in_edges[v].push_back(static_cast<int64_t>(v) - 1);
+    if (v + 1 < in_edges.size()) in_edges[v].push_back(static_cast<int64_t>(v) + 1);
+  }
+  const SaintGraph graph(in_edges);
+  const auto chances = ExactWalkChances(graph.lists(), 130);
+  ASSERT_TRUE(chances.ok()) << chances.status();
+  const double all = 240;
+  for (const double chance : chances->nodes) {
+    EXPECT_GT(chance, 1 / all);
+    EXPECT_LT(chance, (1 + 2 * 130.0 / 500) / all);  // from each side a chance of 1 / 502 a step
+  }
+}
+
 TEST(WalkChanceTest, NothingWithoutNodes) {
   const auto chances = ExactWalkChances(SaintGraph({}).lists(), 2);
   ASSERT_TRUE(chances.ok()) << chances.status();
