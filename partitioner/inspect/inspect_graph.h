@@ -53,7 +53,7 @@ struct GraphSummary {
   std::map<std::string, double> balance;
   std::vector<PartSummary> parts;
   std::optional<ClusterSummary> clusters;  // where there are some
-  Schema schema;  // of InspectGraph; else empty
+  Schema schema;                           // of InspectGraph; else empty
 
   [[nodiscard]] double edge_cut_share() const {
     return edges == 0 ? 0 : static_cast<double>(edge_cut) / static_cast<double>(edges);

@@ -45,9 +45,11 @@ struct GoldenSampling {
 
 // Reads the file below the folder that the environment variable HALOGRAPH_TEST_DATA names (the
 // tests of this project are run with it).
-//   golden_v1.json           keys, draws, picks, and minibatches of uniform draws
-//   golden_weighted_v1.json  its edges have the feature "w", and all minibatches are drawn by it
-//   golden_edges_v1.json     the same graph: several seed types, edge ids, weights, edges left out
+//   golden_v1.json             keys, draws, picks, and minibatches of uniform draws
+//   golden_weighted_v1.json    its edges have the feature "w", and all minibatches are drawn by it
+//   golden_edges_v1.json       the same graph: several seed types, edge ids, weights, edges left out
+//   golden_layer_wise_v1.json  the same graph: column sums, draws and minibatches of them
+//   golden_graph_wise_v1.json  the same graph: what subgraphs begin with
 [[nodiscard]] StatusOr<GoldenSampling> LoadGoldenSampling(
     const std::string& name = "golden_v1.json");
 

@@ -14,12 +14,10 @@ import argparse
 import json
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 
+import accuracy_runs
 import test_accuracy
-from harness.training import options, read_log
 
 CASES = {
     "Cora, GraphSAGE": ("cora", test_accuracy.CORA),
@@ -41,31 +39,16 @@ def parse():
     return parser.parse_args()
 
 
-def partition(args, name, folder):
-    graph = folder / name
-    if not graph.exists():
-        subprocess.run([args.bin / "halograph-partition", "run", "--input", args.data / name,
-                        "--output", graph, "--parts", "2", "--seed", "1"], check=True,
-                       capture_output=True)
-    return graph
-
-
 def train(args, folder, graph, seed, settings, kernel):
     """The configuration of the run, and its test accuracy. `kernel`: None: float32."""
-    log = folder / "log.jsonl"
-    log.unlink(missing_ok=True)
     env = {name: value for name, value in os.environ.items() if name != "HALOGRAPH_PRODUCT_KERNEL"}
     if "embed_begin" in settings:
         settings = dict(settings, state=tempfile.mkdtemp(prefix="state-", dir=folder))
     if kernel not in (None, "chosen"):
         env["HALOGRAPH_PRODUCT_KERNEL"] = kernel
-    given = dict(settings, graph=graph, seed=seed, log=log,
-                 precision="float32" if kernel is None else "bf16")
-    run = subprocess.run([args.bin / "halograph-train", *map(str, options(**given))], env=env,
-                         capture_output=True, text=True)
-    if run.returncode != 0:
-        sys.exit(f"halograph-train failed for seed {seed}, {given}: {run.stderr}")
-    config, _, last = read_log(log)
+    config, _, last = accuracy_runs.train(
+        args.bin, folder / "log.jsonl", env, **settings, graph=graph, seed=seed,
+        precision="float32" if kernel is None else "bf16")
     return config, last["test_acc"]
 
 
@@ -76,7 +59,7 @@ def main():
         folder = pathlib.Path(name)
         for case in args.cases.split(";"):
             data, settings = CASES[case]
-            graph = partition(args, data, folder)
+            graph = accuracy_runs.partition(args.bin, args.data / data, folder / data)
             for kernel in [None, *args.kernels.split(",")]:
                 found = [train(args, folder, graph, seed, settings, kernel) for seed in seeds]
                 config = found[0][0]

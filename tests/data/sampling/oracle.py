@@ -317,6 +317,80 @@ def edges_from(in_edges, destinations, columns):
     return offsets, positions, ids
 
 
+def out_degrees(in_edges, sources):
+    counts = [0] * sources
+    for of_node in in_edges:
+        for source in of_node:
+            counts[source] += 1
+    return counts
+
+
+def drawn_columns(relation, destinations, sources, rule, key):
+    """What `rule` (kind, probability, nodes) draws of a relation: [(source, factor)], as picked."""
+    kind, probability, nodes = rule
+    if kind == "fastgcn":
+        candidates = list(range(sources))
+        weights = out_degrees(relation["in_edges"], sources)
+    else:
+        columns = column_degrees(relation["in_edges"], destinations)
+        candidates = list(columns)
+        weights = [candidate_weight(probability, degrees) for degrees in columns.values()]
+    some = sum(weight > 0 for weight in weights) if nodes < 0 else nodes
+    positions, factors = draw_candidates(weights, some, key)
+    return [(candidates[position], factor) for position, factor in zip(positions, factors)]
+
+
+def layer_wise_block(relation, destinations, drawn, position, estimate, left_out):
+    """The edges from `drawn` sources ({source: factor}) that are not in `left_out`."""
+    block = {"indptr": [0], "indices": [], "edge_ids": [], "coefficients": [], "degrees": []}
+    for node in destinations:
+        in_edges = relation["in_edges"][node]
+        before = sum(len(of_other) for of_other in relation["in_edges"][:node])
+        kept = [p for p, source in enumerate(in_edges) if (source, node) not in left_out]
+        edges = [p for p in kept if in_edges[p] in drawn]
+        summed = 0.0
+        for p in edges:
+            summed += drawn[in_edges[p]]
+        for p in edges:
+            factor = to_float(drawn[in_edges[p]])
+            if estimate == "normalized":
+                factor = to_float(factor * (float(len(kept)) / summed))
+            block["indices"].append(position(relation["source"], in_edges[p]))
+            block["edge_ids"].append(before + p)
+            block["coefficients"].append(float_bits(factor))
+        block["indptr"].append(len(block["indices"]))
+        block["degrees"].append(len(kept))
+    return block
+
+
+def layer_wise_minibatch(type_names, counts, relations, seeds, rule, nodes, estimate, seed, exclude):
+    """rule: (kind, probability). nodes: a number a layer, of every relation, from the seeds outward."""
+    lists = {name: [] for name in type_names}
+
+    def position(name, node):
+        if node not in lists[name]:
+            lists[name].append(node)
+        return lists[name].index(node)
+
+    for name, ids in seeds:
+        for node in ids:
+            position(name, node)
+    layers = []
+    for l, some in enumerate(nodes):
+        destinations = {name: list(ids) for name, ids in lists.items()}
+        blocks = []
+        for r, relation in enumerate(relations):
+            of_layer = destinations[relation["destination"]]
+            drawn = drawn_columns(relation, of_layer, counts[relation["source"]], (*rule, some),
+                                  column_key(seed, l, len(relations), r))
+            for source, _ in drawn:  # before any edge is looked at
+                position(relation["source"], source)
+            blocks.append(layer_wise_block(relation, of_layer, dict(drawn), position, estimate,
+                                           exclude.get(relation["triple"], ())))
+        layers.append(blocks)
+    return {"layers": layers, "nodes": [lists[name] for name in type_names]}
+
+
 # ---- graph-wise draws -------------------------------------------------------------------------
 
 
@@ -464,6 +538,11 @@ def hexadecimal(value):
 def float_bits(value):
     """Of the nearest float, ties to even."""
     return f"{struct.unpack('<I', struct.pack('<f', value))[0]:08x}"
+
+
+def to_float(value):
+    """The nearest float."""
+    return struct.unpack("<f", struct.pack("<f", value))[0]
 
 
 def to_bits(value):
@@ -914,6 +993,32 @@ def golden_layers(relations):
     return rows
 
 
+def golden_layer_wise_minibatches(graph, relations):
+    type_names = sorted_types(graph)
+    counts = {t["name"]: len(t["owners"]) for t in graph["node_types"]}
+    rows = []
+    for step, (kind, probability, estimate, nodes) in enumerate((
+            ("ladies", "degree", "unbiased", [3, 4]), ("ladies", "sqrt", "normalized", [2, -1]),
+            ("ladies", "count", "unbiased", [5, 2, 3]), ("ladies", "count2", "normalized", [4]),
+            ("fastgcn", "count", "unbiased", [6, 5]), ("fastgcn", "count", "normalized", [-1, 4]))):
+        seeds = [(name, list(range(step % 3, counts[name], 7))) for name in type_names]
+        exclude = {}
+        for relation in relations[step % 2::2]:  # every fourth edge of some
+            pairs = [(source, node) for node, of_node in enumerate(relation["in_edges"])
+                     for source in of_node]
+            exclude[relation["triple"]] = pairs[step::4]
+        rows.append({"kind": kind, "probability": probability, "estimate": estimate,
+                     "nodes": nodes, "batch_seed": hexadecimal(900 + step),
+                     "seeds": [ids for _, ids in seeds],
+                     "exclude": [{"relation": r, "pairs": exclude[relation["triple"]]}
+                                 for r, relation in enumerate(relations)
+                                 if relation["triple"] in exclude],
+                     "expected": layer_wise_minibatch(type_names, counts, relations, seeds,
+                                                      (kind, probability), nodes, estimate,
+                                                      900 + step, exclude)})
+    return rows
+
+
 def golden_layer_wise():
     graph = golden_graph()
     _, relations = renumber(graph)
@@ -926,6 +1031,7 @@ def golden_layer_wise():
         "draws": golden_candidate_draws(),
         "graph": graph,
         "layers": golden_layers(relations),
+        "layer_wise_minibatches": golden_layer_wise_minibatches(graph, relations),
         "minibatches": [],
     }
 

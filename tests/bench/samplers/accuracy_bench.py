@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Test accuracy by sampler, beside full neighbourhoods.
+
+    PYTHONPATH=tests/e2e:tests/accuracy tests/bench/samplers/accuracy_bench.py \\
+        --bin build/release/bin --data DATA > accuracy.jsonl
+
+DATA holds the folder `amazon-photo`, as halograph-partition reads it. It is partitioned into two parts,
+and a GraphSAGE of two layers is trained by the trainer's defaults, but for --epochs, once for each of
+--seeds and each of --samplers; `full` draws all neighbours. Of each run it takes the test accuracy at
+the best epoch by validation, and the edges of the last epoch. A line of JSON for each sampler.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import tempfile
+
+import accuracy_runs
+
+SAMPLERS = {
+    "full": dict(fanouts="-1,-1"),
+    "neighbor": dict(eval_fanouts="-1,-1"),
+    "ladies": dict(sampler="ladies"),
+    "ladies sqrt": dict(sampler="ladies", layer_probability="sqrt"),
+    "ladies count2": dict(sampler="ladies", layer_probability="count2"),
+    "ladies normalized": dict(sampler="ladies", layer_estimate="normalized"),
+    "fastgcn": dict(sampler="fastgcn"),
+}
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--samplers", default=";".join(SAMPLERS), help="with ; between them (default: all)")
+    parser.add_argument("--seeds", default="1,2,3,4,5")
+    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--batch-size", type=int, default=512)
+    return parser.parse_args()
+
+
+def main():
+    args = parse()
+    seeds = [int(seed) for seed in args.seeds.split(",")]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        graph = accuracy_runs.partition(args.bin, args.data / "amazon-photo", folder / "graph")
+        for sampler in args.samplers.split(";"):
+            runs = [accuracy_runs.train(args.bin, folder / "log.jsonl", graph=graph, seed=seed,
+                                        epochs=args.epochs, batch_size=args.batch_size, threads=1,
+                                        **SAMPLERS[sampler]) for seed in seeds]
+            found = [last["test_acc"] for _, _, last in runs]
+            print(json.dumps({
+                "bench": "samplers", "build": runs[0][0]["build"], "sampler": sampler,
+                "batch_size": args.batch_size, "epochs": args.epochs, "seeds": seeds,
+                "test_acc": found, "mean": round(statistics.mean(found), 4),
+                "deviation": round(statistics.stdev(found), 4) if len(found) > 1 else 0,
+                "sampled_edges": runs[0][1][-1]["sampled_edges"]}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

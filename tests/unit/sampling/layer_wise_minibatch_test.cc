@@ -1,0 +1,257 @@
+// Whole minibatches of layer-wise draws: what they hold, what they ask, and that their means are
+// unbiased.
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <deque>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+#include "common/base/sanitizers.h"
+#include "common/sampling/samplers/local_source.h"
+#include "common/sampling/samplers/minibatch_builder.h"
+#include "tests/support/golden.h"
+#include "tests/support/random_graph.h"
+#include "tests/unit/sampling/memory_graph.h"
+#include "tests/unit/sampling/random_request.h"
+#include "tests/unit/sampling/slow_sampling.h"
+
+namespace halograph {
+namespace {
+
+// A rule of nothing for one relation in four.
+SamplingSpec RandomLayerWise(const Schema& schema, CounterRng* rng) {
+  constexpr int32_t kNodes[] = {-1, 0, 1, 2, 5, 20, 1000};
+  SamplingSpec spec = RandomSpec(schema, kNodes, 4, rng);
+  const DrawKind kind = rng->NextBounded(2) == 0 ? DrawKind::kLadies : DrawKind::kFastGcn;
+  for (auto& layer : spec.layers) {
+    for (auto& [relation, rule] : layer) {
+      rule.kind = kind;
+      rule.replace = false;
+      rule.probability = static_cast<LayerProbability>(rng->NextBounded(4));
+      rule.estimate = static_cast<LayerEstimate>(rng->NextBounded(2));
+    }
+  }
+  return spec;
+}
+
+TEST(LayerWiseMinibatchTest, AgreesWithTheSlowOracleOnRandomTypedGraphs) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    CounterRng rng(Mix(seed + 77));
+    const MemoryGraph graph(RandomTypedGraph({.seed = seed,
+                                              .parts = 1 + static_cast<int>(seed % 4),
+                                              .nodes = 3 + static_cast<int64_t>(11 * seed % 120),
+                                              .mean_degree = 1 + static_cast<double>(seed % 7)}),
+                            seed % 2 == 0 ? IdWidth::k32 : IdWidth::k64);
+    LocalSource source(&graph.schema, &graph.topology, nullptr);
+    const SamplingSpec sampling = RandomLayerWise(graph.schema, &rng);
+    const RandomSeedLists seeds(graph.schema, UINT32_MAX, &rng);
+    const RandomExclusions exclude(graph, &rng);
+    const SampleRequest request{.seeds = seeds.lists(),
+                                .batch_seed = rng.Next(),
+                                .spec = &sampling,
+                                .exclude = exclude.edges(),
+                                .edge_ids = rng.NextBounded(2) == 0,
+                                .source_degrees = rng.NextBounded(2) == 0};
+    BuilderWorkspaces workspaces(&graph.schema, 1 + static_cast<int>(seed % 4));
+    Minibatch minibatch;
+    const Status built =
+        BuildMinibatches(graph.schema, {&request, 1}, source, &workspaces, {&minibatch, 1});
+    ASSERT_EQ(built, OkStatus());
+    EXPECT_TRUE(minibatch == SlowMinibatch(graph, request)) << "graph " << seed;
+  }
+}
+
+TEST(LayerWiseMinibatchTest, TakesOneExchangeMoreThanLayers) {
+  const MemoryGraph graph(RandomGraph({.parts = 2, .nodes = 300}), IdWidth::k32);
+  SamplingSpec spec = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{20, 20, 20});
+  for (auto& layer : spec.layers) layer[0].rule.kind = DrawKind::kLadies;
+  const std::vector<int64_t> seeds = {5, 50};
+  const std::vector<SampleRequest> requests(3, {.seeds = {{.ids = seeds}}, .spec = &spec});
+  BuilderWorkspaces workspaces(&graph.schema, 2);
+  std::vector<Minibatch> minibatches(requests.size());
+  MinibatchesInMaking making(graph.schema, requests, &workspaces, minibatches, {});
+  LocalSource source(&graph.schema, &graph.topology, nullptr);
+  std::vector<std::pair<size_t, size_t>> asked;  // sums, edges
+  for (auto asks = making.Next(); asks.ok() && *asks; asks = making.Next()) {
+    asked.emplace_back(making.questions().sums.size(), making.questions().edges.size());
+    ASSERT_EQ(source.Ask(making.questions(), making.answers()), OkStatus());
+  }
+  EXPECT_EQ(asked, (std::vector<std::pair<size_t, size_t>>{{3, 0}, {3, 3}, {3, 3}, {0, 3}}));
+  EXPECT_TRUE(minibatches[2] == SlowMinibatch(graph, requests[2]));
+}
+
+TEST(LayerWiseMinibatchTest, FastGcnAsksForOutDegreesOnceAndThenForAllLayersAtOnce) {
+  const MemoryGraph graph(RandomGraph({.parts = 2, .nodes = 300}), IdWidth::k32);
+  SamplingSpec spec = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{20, 20, 20});
+  for (auto& layer : spec.layers) layer[0].rule.kind = DrawKind::kFastGcn;
+  const std::vector<int64_t> seeds = {5, 50};
+  const std::vector<SampleRequest> requests(3, {.seeds = {{.ids = seeds}}, .spec = &spec});
+  BuilderWorkspaces workspaces(&graph.schema, 2);
+  for (const bool first : {true, false}) {
+    std::vector<Minibatch> minibatches(requests.size());
+    MinibatchesInMaking making(graph.schema, requests, &workspaces, minibatches, {});
+    LocalSource source(&graph.schema, &graph.topology, nullptr);
+    std::vector<std::pair<size_t, size_t>> asked;  // sums, edges
+    for (auto asks = making.Next(); asks.ok() && *asks; asks = making.Next()) {
+      asked.emplace_back(making.questions().sums.size(), making.questions().edges.size());
+      ASSERT_EQ(source.Ask(making.questions(), making.answers()), OkStatus());
+    }
+    using Asked = std::vector<std::pair<size_t, size_t>>;
+    EXPECT_EQ(asked, first ? (Asked{{2, 0}, {0, 9}}) : (Asked{{0, 9}}));
+    EXPECT_TRUE(minibatches[2] == SlowMinibatch(graph, requests[2]));
+  }
+}
+
+std::vector<float> FloatsOf(const Json& bits) {
+  std::vector<float> values;
+  for (const Json& text : bits) {
+    values.push_back(std::bit_cast<float>(static_cast<uint32_t>(FromHex(text))));
+  }
+  return values;
+}
+
+// A golden minibatch's request. Points into this object.
+struct GoldenRequest {
+  GoldenRequest(const Json& row, const Schema& schema) {
+    constexpr std::pair<const char*, LayerProbability> kProbabilities[] = {
+        {"degree", LayerProbability::kDegree},
+        {"sqrt", LayerProbability::kSqrt},
+        {"count", LayerProbability::kCount},
+        {"count2", LayerProbability::kCount2}};
+    spec = SamplingSpec::Uniform(schema, row.at("nodes").get<std::vector<int32_t>>());
+    for (auto& layer : spec.layers) {
+      for (auto& [relation, rule] : layer) {
+        rule.kind = row.at("kind") == "ladies" ? DrawKind::kLadies : DrawKind::kFastGcn;
+        rule.estimate = row.at("estimate") == "unbiased" ? LayerEstimate::kUnbiased
+                                                         : LayerEstimate::kNormalized;
+        for (const auto& [name, probability] : kProbabilities) {
+          if (row.at("probability") == name) rule.probability = probability;
+        }
+      }
+    }
+    seeds = row.at("seeds").get<std::vector<std::vector<int64_t>>>();
+    for (const Json& excluded : row.at("exclude")) {
+      auto& [sources, destinations] = ends.emplace_back();
+      for (const Json& pair : excluded.at("pairs")) {
+        sources.push_back(pair[0].get<int64_t>());
+        destinations.push_back(pair[1].get<int64_t>());
+      }
+      request.exclude.push_back({.relation = excluded.at("relation").get<int>(),
+                                 .sources = sources,
+                                 .destinations = destinations});
+    }
+    for (size_t type = 0; type < seeds.size(); ++type) {
+      request.seeds.push_back({static_cast<int>(type), seeds[type]});
+    }
+    request.batch_seed = FromHex(row.at("batch_seed"));
+    request.spec = &spec;
+    request.edge_ids = true;
+  }
+
+  SamplingSpec spec;
+  std::vector<std::vector<int64_t>> seeds;
+  std::deque<std::pair<std::vector<int64_t>, std::vector<int64_t>>> ends;
+  SampleRequest request;
+};
+
+TEST(LayerWiseMinibatchTest, AreThoseOfTheGoldenVectors) {
+  const auto golden = LoadGoldenSampling("golden_layer_wise_v1.json");
+  ASSERT_TRUE(golden.ok()) << golden.status();
+  const MemoryGraph graph(golden->spec, IdWidth::k32);
+  LocalSource source(&graph.schema, &graph.topology, nullptr);
+  BuilderWorkspaces workspaces(&graph.schema, golden->spec.parts);
+  const Json& rows = golden->raw.at("layer_wise_minibatches");
+  ASSERT_EQ(rows.size(), 6);
+  for (const Json& row : rows) {
+    const GoldenRequest wanted(row, graph.schema);
+    Minibatch found;
+    ASSERT_EQ(
+        BuildMinibatches(graph.schema, {&wanted.request, 1}, source, &workspaces, {&found, 1}),
+        OkStatus());
+    const Json& expected = row.at("expected");
+    EXPECT_EQ(found.nodes, expected.at("nodes").get<std::vector<std::vector<int64_t>>>());
+    for (size_t l = 0; l < found.layers.size(); ++l) {
+      for (size_t b = 0; b < found.layers[l].blocks.size(); ++b) {
+        const Block& block = found.layers[l].blocks[b];
+        const Json& of = expected.at("layers").at(l).at(b);
+        EXPECT_EQ(block.indptr, of.at("indptr").get<std::vector<int64_t>>());
+        EXPECT_EQ(block.indices, of.at("indices").get<std::vector<int32_t>>());
+        EXPECT_EQ(block.edge_ids, of.at("edge_ids").get<std::vector<int64_t>>());
+        EXPECT_EQ(block.coefficients, FloatsOf(of.at("coefficients")));
+        EXPECT_EQ(block.degrees, of.at("degrees").get<std::vector<float>>());
+      }
+    }
+  }
+}
+
+// The mean of each destination's neighbours, of one number a node, as layers compute it.
+std::vector<double> MeansOf(const Minibatch& minibatch, const std::vector<double>& values) {
+  const Block& block = minibatch.layers[0].blocks[0];
+  std::vector<double> means;
+  for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
+    double sum = 0;
+    for (int64_t e = block.indptr[i]; e < block.indptr[i + 1]; ++e) {
+      const int64_t node = minibatch.nodes[0][static_cast<size_t>(block.indices[e])];
+      const float factor = block.coefficients.empty() ? 1 : block.coefficients[e];
+      sum += factor * values[static_cast<size_t>(node)];
+    }
+    const auto edges = static_cast<double>(block.indptr[i + 1] - block.indptr[i]);
+    const double degree = block.degrees.empty() ? edges : block.degrees[i];
+    means.push_back(degree > 0 ? sum / degree : 0);
+  }
+  return means;
+}
+
+// A projection of all means: of the draws its mean lies within 3 sigma of what all neighbours give.
+void ExpectUnbiased(const DrawRule& rule) {
+  const int draws = kAddressSanitizer || kThreadSanitizer ? 2'000 : 20'000;
+  const MemoryGraph graph(RandomGraph({.seed = 5, .parts = 2, .nodes = 120, .mean_degree = 9}),
+                          IdWidth::k32);
+  LocalSource source(&graph.schema, &graph.topology, nullptr);
+  BuilderWorkspaces workspaces(&graph.schema, 2);
+  CounterRng rng(Mix(8));
+  std::vector<double> values(120);
+  for (double& value : values) value = rng.NextDouble();
+  const std::vector<int64_t> seeds = RandomSeeds(40, 120, &rng);
+  std::vector<double> vector(40);
+  for (double& entry : vector) entry = rng.NextDouble() - .3;
+  const auto project = [&](const DrawRule& by, uint64_t batch_seed, double* projection) {
+    const SamplingSpec spec{.layers = {{{0, by}}}};
+    Minibatch minibatch;
+    const SampleRequest request{.seeds = {{.ids = seeds}}, .batch_seed = batch_seed, .spec = &spec};
+    ASSERT_EQ(BuildMinibatches(graph.schema, {&request, 1}, source, &workspaces, {&minibatch, 1}),
+              OkStatus());
+    const std::vector<double> means = MeansOf(minibatch, values);
+    *projection = 0;
+    for (size_t i = 0; i < means.size(); ++i) *projection += means[i] * vector[i];
+  };
+  double full = 0, sum = 0, squares = 0;
+  project({.fanout = kFullNeighborhood}, 0, &full);
+  for (int draw = 0; draw < draws; ++draw) {
+    double found = 0;
+    project(rule, static_cast<uint64_t>(draw), &found);
+    sum += found - full;
+    squares += (found - full) * (found - full);
+  }
+  const double sigma = std::sqrt(squares) / draws;
+  const double z = sum / draws / sigma;
+  std::printf("  full %.6f, bias %.2e, %.2f sigma\n", full, sum / draws, z);
+  EXPECT_LT(std::abs(z), 3);
+}
+
+TEST(LayerWiseMinibatchTest, MeansOfLadiesAreUnbiasedWhateverTheProbability) {
+  for (const LayerProbability probability : {LayerProbability::kDegree, LayerProbability::kSqrt,
+                                             LayerProbability::kCount, LayerProbability::kCount2}) {
+    ExpectUnbiased({.kind = DrawKind::kLadies, .fanout = 30, .probability = probability});
+  }
+}
+
+TEST(LayerWiseMinibatchTest, MeansOfFastGcnAreUnbiased) {
+  ExpectUnbiased({.kind = DrawKind::kFastGcn, .fanout = 30});
+}
+
+}  // namespace
+}  // namespace halograph
