@@ -183,6 +183,7 @@ StatusOr<Renumbering> Renumbering::Create(const Dataset& dataset, Assignment ass
     HG_RETURN_IF_ERROR(CheckRanges(input, ranges, clustered ? "cluster" : "sub-part"));
     std::vector<int64_t> next = Starts(ranges);
     std::vector<int64_t> boundaries;
+    boundaries.reserve(first.size());
     for (const size_t range : first) boundaries.push_back(next[range]);
     if (clustered) result.cluster_bounds_.push_back(BoundsOfParts(next, first));
     HG_ASSIGN_OR_RETURN(
