@@ -49,7 +49,6 @@ struct ColumnGroup {
   struct Page {
     int part = 0;
     IdRange sources;
-    bool operator==(const Page&) const = default;
   };
   int relation = 0;
   ColumnValue value = ColumnValue::kOne;       // of a page: kOne
