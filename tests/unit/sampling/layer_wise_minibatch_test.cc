@@ -116,7 +116,7 @@ std::vector<float> FloatsOf(const Json& bits) {
 // A golden minibatch's request. Points into this object.
 struct GoldenRequest {
   GoldenRequest(const Json& row, const Schema& schema) {
-    constexpr std::pair<const char*, LayerProbability> kProbabilities[] = {
+    constexpr std::pair<const char*, LayerProbability> kNames[] = {
         {"degree", LayerProbability::kDegree},
         {"sqrt", LayerProbability::kSqrt},
         {"count", LayerProbability::kCount},
@@ -127,7 +127,7 @@ struct GoldenRequest {
         rule.kind = row.at("kind") == "ladies" ? DrawKind::kLadies : DrawKind::kFastGcn;
         rule.estimate = row.at("estimate") == "unbiased" ? LayerEstimate::kUnbiased
                                                          : LayerEstimate::kNormalized;
-        for (const auto& [name, probability] : kProbabilities) {
+        for (const auto& [name, probability] : kNames) {
           if (row.at("probability") == name) rule.probability = probability;
         }
       }
