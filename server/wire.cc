@@ -153,7 +153,7 @@ Status WriteSampleReply(const SampleHandler& handler, std::span<const LayerSampl
   std::byte* out = buffer.data();
   for (const LayerSamplePlan& plan : plans) {
     const wire::SampleGroupArrays arrays = wire::PutSampleGroupReply(plan.shape(), out);
-    if (plan.edges > 0) HG_RETURN_IF_ERROR(handler.Draw(plan, arrays));
+    if (plan.edges > 0 || plan.draws.degrees) HG_RETURN_IF_ERROR(handler.Draw(plan, arrays));
     out = arrays.end;
   }
   *reply = Own(std::move(buffer), 0, bytes);

@@ -51,9 +51,10 @@ class HaloDraws {
     *cut = 0;
     for (const int64_t node : group_.destinations) {
       const int64_t row = PositionOf(known_, node);
+      if (group_.degrees) picks->degrees.push_back(0);  // as the part alone has none of its edges
       if (row < 0) {
         ++*cut;
-      } else if (!group_.rule.nothing()) {
+      } else if (!group_.nothing()) {
         HG_RETURN_IF_ERROR(DrawRow(node, row, picks));
       }
       picks->offsets.push_back(picks->size());
@@ -69,7 +70,8 @@ class HaloDraws {
           "halo of part {}, relation {}: damaged offsets; open it with --verify contents",
           halo_.manifest().part, relation_.triple());
     }
-    if (row.degree == 0) return OkStatus();
+    if (group_.degrees) picks->degrees.back() = row.degree;
+    if (row.degree == 0 || group_.rule.nothing()) return OkStatus();
     if (drawer_ == nullptr) HG_RETURN_IF_ERROR(Make());
     drawer_->Draw(SubKey(layer_key_, static_cast<uint64_t>(node)), row, &scratch_);
     const int64_t first_edge = edges_.first_edges[static_cast<size_t>(position)];
@@ -82,7 +84,7 @@ class HaloDraws {
 
   // Only once there is an edge to draw: halos of 1 hop have none.
   Status Make() {
-    auto drawer = MakeDrawer(group_.rule, rows_);
+    auto drawer = MakeDrawer(group_.rule, rows_, layer_key_);
     if (absl::IsFailedPrecondition(drawer.status())) {
       return FailedPrecondition(
           "sampling by weight ends at the part's border: a halo has no tables for it. Make halos "

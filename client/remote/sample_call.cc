@@ -14,6 +14,7 @@ constexpr int64_t kGroupOverhead = 56;  // its rule's numbers, in both forms, am
 constexpr int64_t kGroupKeyBytes =
     20;  // batch seed, layer and, in the older form, replace of a group's own
 constexpr int64_t kRequestBytesPerId = 8;
+constexpr int64_t kDegreeBytes = 8;
 constexpr int64_t kCountBytes = 4;  // varint of a count up to 2^20, rounded up
 
 const Relation& RelationOf(const SampleLayerSpec& spec, const LayerGroup& group) {
@@ -35,6 +36,11 @@ wire::SampleRuleView RuleOf(const SampleLayerSpec& spec, const LayerGroup& group
   return rule;
 }
 
+// Edges of one destination at most; -1: any number, as those of an estimate vary.
+int32_t MostEdges(const DrawRule& rule) {
+  return IsEstimate(rule) ? kFullNeighborhood : rule.fanout;
+}
+
 // Expected bytes of reply for one destination.
 int64_t ReplyBytesPerId(const SampleLayerSpec& spec, const LayerGroup& group) {
   const int type = spec.schema->DestinationType(group.relation);
@@ -44,7 +50,7 @@ int64_t ReplyBytesPerId(const SampleLayerSpec& spec, const LayerGroup& group) {
   const int64_t likely = 8 + 4 * (RelationOf(spec, group).count / destinations);
   const int32_t fanout = group.rule.fanout;
   const int64_t picks = fanout < 0 ? likely : std::min<int64_t>(fanout, likely);
-  return kCountBytes + picks * SampledEdgeBytes(spec, group);
+  return kCountBytes + (group.degrees ? kDegreeBytes : 0) + picks * SampledEdgeBytes(spec, group);
 }
 
 // Whether the reply's first destination has what the pieces before it said that is left.
@@ -148,6 +154,7 @@ std::string EncodeSampleRequest(const SampleLayerSpec& spec, std::span<const Sam
     view.destinations = piece.share->ids.subspan(piece.begin, piece.end - piece.begin);
     view.edge_ids = group.edge_ids;
     view.weights = group.weights;
+    view.degrees = group.degrees;
     view.first_edge = piece.first_edge;
     view.max_edges = piece.max_edges;
     if (SameKeys(first, group)) continue;
@@ -169,11 +176,12 @@ Status DecodeSampleReply(const SampleLayerSpec& spec, std::span<const SamplePiec
   for (const SamplePiece& piece : pieces) {
     const LayerGroup& group = spec.groups[piece.group];
     expected.push_back({.destinations = piece.end - piece.begin,
-                        .fanout = group.rule.fanout,
+                        .fanout = MostEdges(group.rule),
                         .source_nodes = SourceNodes(spec, group),
                         .edges = RelationOf(spec, group).count,
                         .edge_ids = group.edge_ids,
                         .weights = group.weights,
+                        .degrees = group.degrees,
                         .pieces = edge_pieces});
   }
   std::vector<wire::SampleGroupReply> groups;

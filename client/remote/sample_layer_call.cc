@@ -17,7 +17,7 @@ Status LayerCalls::Split() {
     const int without =
         shares_[g].Split(cluster_.info().book.NodeBoundaries(type), topology.set_of_part,
                          static_cast<int>(topology.sets.size()),
-                         group.rule.nothing() ? std::span<const int64_t>() : group.destinations);
+                         group.nothing() ? std::span<const int64_t>() : group.destinations);
     if (without >= 0) return cluster_.WithoutTopology(without);
   }
   return OkStatus();
@@ -49,6 +49,10 @@ Status LayerCalls::CheckKnown(const ReplicaSet& set, const LayerGroup& group) co
   if (group.weights) {
     const int without = served_->FirstWithout(set, wire::kSampleWeights);
     if (without >= 0) return cluster_.TooOld(without, "the weights of drawn edges");
+  }
+  if (group.degrees) {
+    const int without = served_->FirstWithout(set, wire::kSampleDegrees);
+    if (without >= 0) return cluster_.TooOld(without, "in-degrees beside drawn edges");
   }
   if (group.rule.kind != DrawKind::kNeighbor) {
     const int without = served_->FirstWithout(set, wire::kSampleRule);
@@ -141,6 +145,7 @@ void LayerCalls::Assemble(std::vector<NeighborPicks>* picks) {
          .sources = answer.drawn.sources,
          .edge_ids = answer.drawn.edge_ids,
          .weights = answer.drawn.weights,
+         .degrees = answer.drawn.degrees,
          .first_edge = static_cast<int64_t>(piece.first_edge)});
   }
   picks->resize(spec_.groups.size());

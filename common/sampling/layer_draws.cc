@@ -8,8 +8,9 @@ StatusOr<LayerDraws> MakeLayerDraws(const RelationTopology& topology, const Draw
                       .drawer = nullptr,
                       .layer_key = layer_key,
                       .edge_ids = wanted.edge_ids,
+                      .degrees = wanted.degrees,
                       .weights = wanted.weights && !rule.nothing() ? rule.weight : -1};
-  HG_ASSIGN_OR_RETURN(draws.drawer, MakeDrawer(rule, topology));
+  HG_ASSIGN_OR_RETURN(draws.drawer, MakeDrawer(rule, topology, layer_key));
   return draws;
 }
 

@@ -16,6 +16,7 @@ struct LayerDraws {
   std::shared_ptr<const PickDrawer> drawer;    // by its rule
   uint64_t layer_key = 0;
   bool edge_ids = false;  // global edge ids are wanted, too
+  bool degrees = false;   // in-degrees of the destinations are wanted, too
   // Index of the edge feature whose values are wanted, too (every segment that is here has tables
   // by it); -1: of none.
   int weights = -1;
@@ -28,6 +29,7 @@ struct LayerDraws {
 struct WantedColumns {
   bool edge_ids = false;
   bool weights = false;
+  bool degrees = false;  // of destinations
 };
 
 // Requires a valid rule of the relation. Errors as MakeDrawer.
@@ -43,6 +45,8 @@ struct NeighborPicks {
   // Beside the sources; empty unless asked for.
   std::vector<int64_t> edge_ids = {};  // global, of the relation
   std::vector<float> weights = {};     // values of the edge feature that was drawn by
+  // In-degrees of the destinations, whatever was drawn; empty unless asked for.
+  std::vector<int64_t> degrees = {};
 
   [[nodiscard]] int64_t size() const { return static_cast<int64_t>(sources.size()); }
 };

@@ -32,6 +32,18 @@ void MergeColumn(std::span<const PicksShare> shares, std::span<const T> PicksSha
   for (const PicksShare& share : shares) Scatter(share, share.*column, offsets, to);
 }
 
+void MergeDegrees(size_t destinations, std::span<const PicksShare> shares,
+                  std::vector<int64_t>* degrees) {
+  const bool asked = std::any_of(shares.begin(), shares.end(),
+                                 [](const PicksShare& share) { return !share.degrees.empty(); });
+  degrees->assign(asked ? destinations : 0, 0);
+  for (const PicksShare& share : shares) {
+    for (size_t i = 0; i < share.degrees.size(); ++i) {
+      (*degrees)[static_cast<size_t>(share.positions[i])] = share.degrees[i];
+    }
+  }
+}
+
 }  // namespace
 
 PicksShare ShareOf(std::span<const int64_t> positions, const NeighborPicks& picks) {
@@ -39,7 +51,8 @@ PicksShare ShareOf(std::span<const int64_t> positions, const NeighborPicks& pick
           .offsets = picks.offsets,
           .sources = picks.sources,
           .edge_ids = picks.edge_ids,
-          .weights = picks.weights};
+          .weights = picks.weights,
+          .degrees = picks.degrees};
 }
 
 void MergePicks(size_t destinations, std::span<const PicksShare> shares, NeighborPicks* picks) {
@@ -54,6 +67,7 @@ void MergePicks(size_t destinations, std::span<const PicksShare> shares, Neighbo
   MergeColumn(shares, &PicksShare::sources, offsets, &picks->sources);
   MergeColumn(shares, &PicksShare::edge_ids, offsets, &picks->edge_ids);
   MergeColumn(shares, &PicksShare::weights, offsets, &picks->weights);
+  MergeDegrees(destinations, shares, &picks->degrees);
 }
 
 }  // namespace halograph

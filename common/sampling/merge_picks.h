@@ -20,6 +20,7 @@ struct PicksShare {
   std::span<const int64_t> sources = {};
   std::span<const int64_t> edge_ids = {};
   std::span<const float> weights = {};
+  std::span<const int64_t> degrees = {};  // one a destination, or none
   // Where the edges given of the first destination begin among those drawn for it: others have
   // those before them. Those behind the last one's may be others', too.
   int64_t first_edge = 0;

@@ -45,7 +45,8 @@ bool HasTables(const RelationTopology& topology) {
 }  // namespace
 
 StatusOr<std::shared_ptr<const PickDrawer>> MakeDrawer(const DrawRule& rule,
-                                                       const RelationTopology& topology) {
+                                                       const RelationTopology& topology,
+                                                       uint64_t /*layer_key*/) {
   switch (rule.kind) {
     case DrawKind::kNeighbor:
       if (rule.weight < 0 || rule.nothing()) return std::make_shared<const UniformPicks>(rule);

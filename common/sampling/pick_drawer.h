@@ -61,10 +61,10 @@ class PickDrawer {
 };
 
 // The only place that says what a rule draws. Requires a valid rule of the relation; `topology`
-// must outlive what is made.
+// must outlive what is made. `layer_key`: as in SAMPLING.md, for draws by more than the node's key.
 //   InvalidArgument     a rule that is not node-wise
 //   FailedPrecondition  a segment that is here lacks the tables that the rule draws by
 [[nodiscard]] StatusOr<std::shared_ptr<const PickDrawer>> MakeDrawer(
-    const DrawRule& rule, const RelationTopology& topology);
+    const DrawRule& rule, const RelationTopology& topology, uint64_t layer_key);
 
 }  // namespace halograph

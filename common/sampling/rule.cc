@@ -20,9 +20,21 @@ Status ValidateLayerWise(const DrawRule& rule) {
         "layer-wise draws are without replacement and by the number of edges, not {}",
         rule.replace ? "with replacement" : "by an edge feature");
   }
+  if (rule.one_key) return InvalidArgument("layer-wise draws are by a key of each layer");
   if (rule.fanout >= kFullNeighborhood && rule.fanout <= kMaxLayerNodes) return OkStatus();
   return OutOfRange("{} nodes a layer are outside [-1, {}]; -1 takes every source", rule.fanout,
                     kMaxLayerNodes);
+}
+
+// Of each destination by itself.
+Status ValidateNodeWise(const DrawRule& rule) {
+  if (IsEstimate(rule) && (rule.replace || rule.weight >= 0)) {
+    return InvalidArgument(
+        "draws of kind {}, by which full sums are estimated, are uniform and without replacement, "
+        "not {}",
+        static_cast<int>(rule.kind), rule.replace ? "with replacement" : "by an edge feature");
+  }
+  return ValidateFanout(rule.fanout);
 }
 
 }  // namespace
@@ -56,7 +68,7 @@ Status ValidateRule(const Schema& schema, int relation, const DrawRule& rule) {
         "older version",
         of.triple(), kind, kDrawKinds);
   }
-  const Status fanout = rule.node_wise() ? ValidateFanout(rule.fanout) : ValidateLayerWise(rule);
+  const Status fanout = rule.node_wise() ? ValidateNodeWise(rule) : ValidateLayerWise(rule);
   if (!fanout.ok()) return Annotate(fanout, fmt::format("relation '{}'", of.triple()));
   if (rule.weight < 0) return OkStatus();
   if (rule.weight >= std::ssize(of.features)) {

@@ -36,15 +36,25 @@ struct DrawRule {
   int32_t fanout = 0;
   bool replace = false;  // with replacement
   int weight = -1;       // index of the relation's edge feature to draw by; -1: uniformly
+  // Of node-wise draws: by the key of layer 0 in every layer, so that layers draw alike.
+  bool one_key = false;
   // Of layer-wise draws; kFastGcn knows its probability.
   LayerProbability probability = LayerProbability::kDegree;
   LayerEstimate estimate = LayerEstimate::kUnbiased;
 
   [[nodiscard]] bool nothing() const { return fanout == 0; }
+  // Whose key layer `layer` draws by.
+  [[nodiscard]] int key_layer(int layer) const { return one_key ? 0 : layer; }
   // Whether each destination's draws are by itself: what TopologyQuestions::draws can ask for.
   [[nodiscard]] bool node_wise() const { return kind == DrawKind::kNeighbor; }
   bool operator==(const DrawRule&) const = default;
 };
+
+// Whether sums over what the rule draws are estimates of sums over all in-edges, for which they
+// need Block::coefficients and Block::degrees. Else means are taken over what is drawn.
+[[nodiscard]] inline bool IsEstimate(const DrawRule& rule) {
+  return rule.kind != DrawKind::kNeighbor && !rule.nothing();
+}
 
 // OutOfRange naming the value: below -1 or above kMaxFanout.
 [[nodiscard]] Status ValidateFanout(int32_t fanout);
@@ -56,8 +66,8 @@ struct DrawRule {
 
 // What is wrong with the rule of a relation of the schema is named, with the relation and what is
 // allowed.
-//   InvalidArgument  a kind that this build does not know; a layer-wise draw by weight or with
-//                    replacement
+//   InvalidArgument  a kind that this build does not know; an estimate by weight or with
+//                    replacement; a layer-wise draw by one key
 //   OutOfRange       the fanout; of layer-wise draws the number of nodes
 //   NotFound         a weight that the relation cannot be drawn by (FindSamplingWeight)
 [[nodiscard]] Status ValidateRule(const Schema& schema, int relation, const DrawRule& rule);

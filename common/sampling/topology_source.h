@@ -28,12 +28,16 @@ namespace halograph {
 // borrowed, here and below.
 struct LayerGroup {
   int relation = 0;
-  DrawRule rule;            // of the relation; node-wise
-  uint64_t batch_seed = 0;  // of the minibatch
-  int layer = 0;
+  DrawRule rule;                          // of the relation; node-wise
+  uint64_t batch_seed = 0;                // of the minibatch
+  int layer = 0;                          // whose key it draws by
   bool edge_ids = false;                  // fills NeighborPicks::edge_ids
   bool weights = false;                   // fills NeighborPicks::weights; needs one in the rule
+  bool degrees = false;                   // fills NeighborPicks::degrees, whatever is drawn
   std::span<const int64_t> destinations;  // unique global ids
+
+  // Whether nobody need be asked.
+  [[nodiscard]] bool nothing() const { return rule.nothing() && !degrees; }
 };
 
 // By candidate: a source with an edge into a destination. As long as one another.

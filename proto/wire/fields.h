@@ -42,7 +42,8 @@ enum : uint32_t {
   kWeights,
   kFirstEdge,
   kMaxEdges,
-  kRule
+  kRule,
+  kDegrees
 };
 }
 
@@ -55,7 +56,7 @@ enum : uint32_t { kGroups = 1 };
 }
 
 namespace sample_group_reply {
-enum : uint32_t { kCounts = 1, kSources32, kSources64, kEdgeIds, kWeights, kMoreEdges };
+enum : uint32_t { kCounts = 1, kSources32, kSources64, kEdgeIds, kWeights, kMoreEdges, kDegrees };
 }
 
 namespace column_sums_request {

@@ -27,6 +27,7 @@ HALOGRAPH_SAME(sample_group, SampleGroup, Weights);
 HALOGRAPH_SAME(sample_group, SampleGroup, FirstEdge);
 HALOGRAPH_SAME(sample_group, SampleGroup, MaxEdges);
 HALOGRAPH_SAME(sample_group, SampleGroup, Rule);
+HALOGRAPH_SAME(sample_group, SampleGroup, Degrees);
 
 HALOGRAPH_SAME(sample_rule, SampleRule, Kind);
 HALOGRAPH_SAME(sample_rule, SampleRule, Fanout);
@@ -40,6 +41,7 @@ HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Sources64);
 HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, EdgeIds);
 HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Weights);
 HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, MoreEdges);
+HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Degrees);
 
 HALOGRAPH_SAME(column_sums_request, ColumnSumsRequest, Groups);
 HALOGRAPH_SAME(column_sums_request, ColumnSumsRequest, MaxBytes);

@@ -60,6 +60,12 @@ void ReadGroup(Reader& in, SampleGroupReply* group, Widths* found) {
       case Tag(f::kMoreEdges, kVarint):
         group->more_edges = in.Varint();
         break;
+      case Tag(f::kDegrees, kBytes):
+        in.PackedFixed(&group->degrees);
+        break;
+      case Tag(f::kDegrees, kFixed64):
+        group->degrees.push_back(static_cast<int64_t>(in.Fixed64()));
+        break;
       default:
         in.SkipField(tag);
     }
@@ -117,6 +123,20 @@ Status CheckPieces(const SampleGroupReply& group, const SampleGroupExpected& exp
   return OkStatus();
 }
 
+Status CheckDegrees(const SampleGroupReply& group, const SampleGroupExpected& expected) {
+  const size_t wanted = expected.degrees ? group.counts.size() : 0;
+  if (group.degrees.size() != wanted) {
+    return DataLoss("{} degrees for {} destinations, expected {}", group.degrees.size(),
+                    group.counts.size(), wanted);
+  }
+  for (const int64_t degree : group.degrees) {
+    if (degree >= 0 && degree <= expected.edges) continue;
+    return DataLoss("a degree of {} by a relation with {} edges", static_cast<uint64_t>(degree),
+                    expected.edges);
+  }
+  return OkStatus();
+}
+
 Status CheckArrays(const SampleGroupReply& group, const SampleGroupExpected& expected) {
   const size_t edges = group.sources.size();
   if (group.edge_ids.size() != (expected.edge_ids ? edges : 0) ||
@@ -134,7 +154,7 @@ Status CheckArrays(const SampleGroupReply& group, const SampleGroupExpected& exp
     return DataLoss("edge id {} of a relation with {} edges",
                     static_cast<uint64_t>(group.edge_ids[i]), expected.edges);
   }
-  return OkStatus();
+  return CheckDegrees(group, expected);
 }
 
 // ---- writing ---------------------------------------------------------------------------------
@@ -159,7 +179,8 @@ size_t BodyBytes(const SampleGroupShape& group, size_t counts_bytes) {
          ArrayBytes(SourcesField(group), group.source_bytes()) +
          ArrayBytes(f::kEdgeIds, group.edge_id_bytes()) +
          ArrayBytes(f::kWeights, group.weight_bytes()) +
-         (group.more_edges > 0 ? 1 + VarintBytes(group.more_edges) : 0);
+         (group.more_edges > 0 ? 1 + VarintBytes(group.more_edges) : 0) +
+         ArrayBytes(f::kDegrees, group.degree_bytes());
 }
 
 // Leaves room for the array behind its length; moves `out` behind it. Null if it is empty.
@@ -225,6 +246,7 @@ SampleGroupArrays PutSampleGroupReply(const SampleGroupShape& group, std::byte* 
   if (group.more_edges > 0) {
     out = PutVarint(group.more_edges, PutTag(f::kMoreEdges, WireType::kVarint, out));
   }
+  arrays.degrees = LeaveRoom(f::kDegrees, group.degree_bytes(), &out);
   arrays.end = out;
   return arrays;
 }

@@ -19,6 +19,7 @@ struct SampleGroupReply {
   std::vector<int64_t> sources;   // global ids
   std::vector<int64_t> edge_ids;  // one a source, or none
   std::vector<float> weights;     // one a source, or none
+  std::vector<int64_t> degrees;   // one a count, or none
   uint64_t more_edges = 0;        // of the last destination: behind those given
 };
 
@@ -30,6 +31,7 @@ struct SampleGroupExpected {
   int64_t edges = 0;         // of the relation: edge ids are below
   bool edge_ids = false;
   bool weights = false;
+  bool degrees = false;
   bool pieces = false;  // the last destination answered may have more edges
 
   // Ids of the source type take 8 bytes on the wire instead of 4.
@@ -40,9 +42,9 @@ struct SampleGroupExpected {
 // the last, which may have fewer counts than destinations, and of its last destination a piece. A
 // reply may answer nothing. On error
 // `groups` holds anything.
-//   DataLoss  bytes that are no such message; or groups, counts, sources, edge ids or weights that
-//             do not fit what was asked for: the group, what was found and what was expected are
-//             named
+//   DataLoss  bytes that are no such message; or groups, counts, sources, edge ids, weights or
+//             degrees that do not fit what was asked for: the group, what was found and what was
+//             expected are named
 [[nodiscard]] Status ReadSampleReply(Pieces pieces, std::span<const SampleGroupExpected> expected,
                                      std::vector<SampleGroupReply>* groups);
 
@@ -53,6 +55,7 @@ struct SampleGroupShape {
   bool wide = false;
   bool edge_ids = false;
   bool weights = false;
+  bool degrees = false;
   uint64_t more_edges = 0;  // of the last destination: behind those given
 
   [[nodiscard]] size_t source_bytes() const {
@@ -63,6 +66,9 @@ struct SampleGroupShape {
   }
   [[nodiscard]] size_t weight_bytes() const {
     return weights ? static_cast<size_t>(edges) * sizeof(float) : 0;
+  }
+  [[nodiscard]] size_t degree_bytes() const {
+    return degrees ? counts.size() * sizeof(uint64_t) : 0;
   }
 };
 
@@ -78,6 +84,7 @@ struct SampleGroupArrays {
   std::byte* sources = nullptr;   // of 4 or 8 bytes
   std::byte* edge_ids = nullptr;  // of 8
   std::byte* weights = nullptr;   // float
+  std::byte* degrees = nullptr;   // of 8, one a destination
   std::byte* end = nullptr;       // of the group
 };
 // Writes all of the group but its arrays. Requires SampleGroupReplyBytes of room.

@@ -97,6 +97,9 @@ void ReadGroup(Reader& in, SampleGroup* group, std::optional<OlderRule>* older) 
       case Tag(f::kMaxEdges, kVarint):
         group->max_edges = in.Varint();
         break;
+      case Tag(f::kDegrees, kVarint):
+        group->degrees = in.Varint() != 0;
+        break;
       case Tag(f::kRule, kBytes):
         in.Message([&] { ReadRule(in, &group->rule); });
         has_rule = true;
@@ -183,7 +186,7 @@ size_t BytesBesideRule(const SampleGroupView& group) {
   if (group.layer.has_value()) bytes += 1 + VarintBytes(*group.layer);
   if (group.first_edge > 0) bytes += 1 + VarintBytes(group.first_edge);
   if (group.max_edges > 0) bytes += 1 + VarintBytes(group.max_edges);
-  return bytes + (group.edge_ids ? 2 : 0) + (group.weights ? 2 : 0);
+  return bytes + (group.edge_ids ? 2 : 0) + (group.weights ? 2 : 0) + (group.degrees ? 2 : 0);
 }
 
 // Of the message alone.
@@ -210,7 +213,8 @@ std::byte* PutGroup(const SampleGroupView& group, const OlderRules& older, bool 
   if (group.weights) out = PutUnsigned(f::kWeights, 1, out);
   if (group.first_edge > 0) out = PutUnsigned(f::kFirstEdge, group.first_edge, out);
   if (group.max_edges > 0) out = PutUnsigned(f::kMaxEdges, group.max_edges, out);
-  return rules ? PutRule(rule, out) : out;
+  if (rules) out = PutRule(rule, out);
+  return group.degrees ? PutUnsigned(f::kDegrees, 1, out) : out;
 }
 
 }  // namespace

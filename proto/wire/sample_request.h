@@ -31,8 +31,9 @@ struct SampleGroup {
   // Of this group alone; none: the request's.
   std::optional<uint64_t> batch_seed = {};
   std::optional<uint32_t> layer = {};
-  bool edge_ids = false;  // wanted in the reply, as are weights
+  bool edge_ids = false;  // wanted in the reply, as are weights and degrees
   bool weights = false;
+  bool degrees = false;
   // Which of the edges drawn for the first destination are wanted; max_edges 0: all from first_edge
   // on.
   uint64_t first_edge = 0;
@@ -69,6 +70,7 @@ struct SampleGroupView {
   std::optional<uint32_t> layer = {};
   bool edge_ids = false;
   bool weights = false;
+  bool degrees = false;
   uint64_t first_edge = 0;
   uint64_t max_edges = 0;
 };

@@ -13,7 +13,8 @@ namespace {
 
 // A group's tags and lengths: its own, of its counts, its sources and what else it has.
 int64_t GroupOverheadBytes(const LayerSamplePlan& plan) {
-  const int arrays = 2 + (plan.draws.edge_ids ? 1 : 0) + (plan.draws.weights >= 0 ? 1 : 0);
+  const int arrays = 2 + (plan.draws.edge_ids ? 1 : 0) + (plan.draws.weights >= 0 ? 1 : 0) +
+                     (plan.draws.degrees ? 1 : 0);
   return wire::kSampleGroupReplyOverhead + arrays * wire::kSampleGroupReplyArrayOverhead;
 }
 
@@ -72,17 +73,30 @@ int64_t MoreBytes(const Wanted& wanted) {
   return wanted.more > 0 ? wire::kSampleGroupReplyMoreOverhead : 0;
 }
 
+// What an edge takes in a reply, and a destination beside its count and edges.
+struct Sizes {
+  int64_t edge = 0;
+  int64_t destination = 0;
+
+  static Sizes Of(const LayerSamplePlan& plan) {
+    return {.edge = EdgeBytes(plan),
+            .destination = plan.draws.degrees ? int64_t{sizeof(uint64_t)} : 0};
+  }
+};
+
 // What `wanted` takes in a reply; more than `room`, if it does not fit.
-int64_t WantedBytes(const Wanted& wanted, int64_t edge_bytes, int64_t room) {
+int64_t WantedBytes(const Wanted& wanted, const Sizes& sizes, int64_t room) {
   if (wanted.count > room) return room + 1;  // first, so that the product below is small
   const size_t count_bytes = wire::VarintBytes(static_cast<uint64_t>(wanted.count));
-  return wanted.count * edge_bytes + static_cast<int64_t>(count_bytes) + MoreBytes(wanted);
+  return wanted.count * sizes.edge + sizes.destination + static_cast<int64_t>(count_bytes) +
+         MoreBytes(wanted);
 }
 
 // The first edges of `wanted`, as many as `room` holds; maybe none.
-Wanted PieceOf(const Wanted& wanted, int64_t edge_bytes, int64_t room) {
-  const int64_t beside = wire::kSampleGroupReplyMoreOverhead + int64_t{wire::kLongestVarint};
-  const int64_t count = std::clamp<int64_t>((room - beside) / edge_bytes, 0, wanted.count);
+Wanted PieceOf(const Wanted& wanted, const Sizes& sizes, int64_t room) {
+  const int64_t beside =
+      wire::kSampleGroupReplyMoreOverhead + int64_t{wire::kLongestVarint} + sizes.destination;
+  const int64_t count = std::clamp<int64_t>((room - beside) / sizes.edge, 0, wanted.count);
   return {.first = wanted.first, .count = count, .more = wanted.more + wanted.count - count};
 }
 
@@ -92,7 +106,7 @@ Wanted PieceOf(const Wanted& wanted, int64_t edge_bytes, int64_t room) {
 // damaged. OutOfRange as WantedOf.
 StatusOr<int64_t> CountWhatFits(const LayerSampleGroup& group, bool pieces, int64_t room,
                                 LayerSamplePlan* plan) {
-  const int64_t edge_bytes = EdgeBytes(*plan);
+  const Sizes sizes = Sizes::Of(*plan);
   const std::span<const int64_t> destinations = group.destinations;
   int64_t bytes = 0;
   for (size_t i = 0; i < destinations.size() && plan->more_edges == 0; ++i) {
@@ -102,11 +116,11 @@ StatusOr<int64_t> CountWhatFits(const LayerSampleGroup& group, bool pieces, int6
       return DamageOf({.kind = FusedOutcome::Kind::kDamagedOffsets, .id = v}, group.relation);
     }
     HG_ASSIGN_OR_RETURN(Wanted wanted, WantedOf(group, i, drawn));
-    if (pieces && i == 0 && WantedBytes(wanted, edge_bytes, room) > room) {
-      wanted = PieceOf(wanted, edge_bytes, room);
+    if (pieces && i == 0 && WantedBytes(wanted, sizes, room) > room) {
+      wanted = PieceOf(wanted, sizes, room);
       if (wanted.count == 0) break;
     }
-    const int64_t more = WantedBytes(wanted, edge_bytes, room - bytes);
+    const int64_t more = WantedBytes(wanted, sizes, room - bytes);
     if (bytes + more > room) break;
     bytes += more;
     plan->counts.push_back(static_cast<uint32_t>(wanted.count));
@@ -170,9 +184,10 @@ StatusOr<LayerSamplePlan> SampleHandler::Resolve(const LayerSampleRequest& reque
         "draw by, or do not ask for weights",
         group.relation);
   }
-  HG_ASSIGN_OR_RETURN(plan.draws,
-                      MakeLayerDraws(graph_->topology()[plan.relation], rule, layer_key,
-                                     {.edge_ids = group.edge_ids, .weights = group.weights}));
+  HG_ASSIGN_OR_RETURN(plan.draws, MakeLayerDraws(graph_->topology()[plan.relation], rule, layer_key,
+                                                 {.edge_ids = group.edge_ids,
+                                                  .weights = group.weights,
+                                                  .degrees = group.degrees}));
   return plan;
 }
 
@@ -238,11 +253,12 @@ Status SampleHandler::CheckDrawn(const LayerSamplePlan& plan, const NeighborPick
   }
   const auto expected = [&](bool wanted) { return wanted ? picks.sources.size() : 0; };
   if (picks.edge_ids.size() == expected(plan.draws.edge_ids) &&
-      picks.weights.size() == expected(plan.draws.weights >= 0)) {
+      picks.weights.size() == expected(plan.draws.weights >= 0) &&
+      picks.degrees.size() == (plan.draws.degrees ? destinations.size() : 0)) {
     return OkStatus();
   }
-  return Internal("{}: {} edges were drawn with {} edge ids and {} weights", relation, picks.size(),
-                  picks.edge_ids.size(), picks.weights.size());
+  return Internal("{}: {} edges were drawn with {} edge ids, {} weights and {} degrees", relation,
+                  picks.size(), picks.edge_ids.size(), picks.weights.size(), picks.degrees.size());
 }
 
 void SampleHandler::WritePicks(const LayerSamplePlan& plan, const NeighborPicks& picks,
@@ -251,6 +267,7 @@ void SampleHandler::WritePicks(const LayerSamplePlan& plan, const NeighborPicks&
       plan.wide ? Write(picks.sources, out->sources) : WriteNarrow(picks.sources, out->sources);
   out->edge_ids = Write(picks.edge_ids, out->edge_ids);
   out->weights = Write(picks.weights, out->weights);
+  out->degrees = Write(picks.degrees, out->degrees);
 }
 
 Status SampleHandler::DrawRange(const LayerSamplePlan& plan, int64_t first, int64_t count,

@@ -41,6 +41,7 @@ struct LayerSamplePlan {
             .wide = wide,
             .edge_ids = draws.edge_ids,
             .weights = draws.weights >= 0,
+            .degrees = draws.degrees,
             .more_edges = static_cast<uint64_t>(more_edges)};
   }
 };

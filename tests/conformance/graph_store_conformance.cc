@@ -398,6 +398,7 @@ void OneLayerIsThatOfTheEmbeddedStore(const StoreKind& kind) {
                       .rule = {.fanout = r == 0 ? 0 : 3, .replace = r % 2 == 1},
                       .batch_seed = 7 + static_cast<uint64_t>(r % 2),
                       .layer = r % 3,
+                      .degrees = r < 2,
                       .destinations = {}});
   }
   for (size_t g = 0; g < groups.size(); ++g) groups[g].destinations = destinations[g];
@@ -411,6 +412,8 @@ void OneLayerIsThatOfTheEmbeddedStore(const StoreKind& kind) {
   for (size_t g = 0; g < found.size(); ++g) {
     EXPECT_EQ(found[g].offsets, expected[g].offsets) << g;
     EXPECT_EQ(found[g].sources, expected[g].sources) << g;
+    EXPECT_EQ(found[g].degrees, expected[g].degrees) << g;
+    EXPECT_EQ(found[g].degrees.size(), groups[g].degrees ? destinations[g].size() : 0) << g;
   }
 }
 

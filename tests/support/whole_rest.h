@@ -45,7 +45,7 @@ class WholeRestGraphStore final : public GraphStore {
       return record_->Note(destinations);
     };
     for (const LayerGroup& group : questions.draws) {
-      HG_RETURN_IF_ERROR(note(group.destinations, group.rule.nothing()));
+      HG_RETURN_IF_ERROR(note(group.destinations, group.nothing()));
     }
     for (const ColumnGroup& group : questions.sums) {
       HG_RETURN_IF_ERROR(note(group.destinations, false));

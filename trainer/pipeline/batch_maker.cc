@@ -114,7 +114,7 @@ BatchMaker::BatchMaker(GraphStore* graph, RowStore* rows, BatchRecipe recipe)
     : graph_(graph),
       rows_(rows),
       recipe_(std::move(recipe)),
-      draws_node_wise_(DrawRule{.kind = recipe_.sampling.kind()}.node_wise()),
+      takes_last_apart_(TakesLastApart(recipe_.sampling)),
       before_last_(compacts_apart() ? WithoutLast(recipe_.sampling) : SamplingSpec()),
       workspaces_(compacts_apart() ? std::make_unique<BuilderWorkspaces>(
                                          &graph->info().schema, graph->info().book.num_parts())

@@ -92,7 +92,7 @@ class BatchMaker {
   [[nodiscard]] bool samples_here() const { return graph_->whole_topology() != nullptr; }
   // Whether a sampled step is to go through Compact.
   [[nodiscard]] bool compacts_apart() const {
-    return recipe_.compact && !samples_here() && draws_node_wise_;
+    return recipe_.compact && !samples_here() && takes_last_apart_;
   }
   // Whether no row is pulled: InputRows::kSelfAndMean is made straight from what is stored.
   [[nodiscard]] bool reads_in_place() const;
@@ -119,7 +119,7 @@ class BatchMaker {
   GraphStore* const graph_;
   RowStore* const rows_;
   const BatchRecipe recipe_;
-  const bool draws_node_wise_;
+  const bool takes_last_apart_;
   const SamplingSpec before_last_;                       // where the last layer is compacted apart
   const std::unique_ptr<BuilderWorkspaces> workspaces_;  // the same
   // Per node type, where rows of the first layer are made straight from what is stored.

@@ -4,8 +4,11 @@
 #include <cassert>
 #include <utility>
 
+#include "common/sampling/estimates.h"
 #include "common/sampling/kernel/excluded_edges.h"
 #include "common/sampling/kernel/layer.h"
+#include "common/sampling/kernel/one_layer.h"
+#include "common/sampling/kernel/rows.h"
 #include "common/sampling/kernel/split.h"
 
 namespace halograph {
@@ -66,7 +69,7 @@ class FusedRun {
       const auto& [relation, rule] = rules[g];
       const int type = schema_.DestinationType(relation);
       sampled->blocks[g].relation = relation;
-      const uint64_t layer_key = LayerKey(request_.batch_seed, layer,
+      const uint64_t layer_key = LayerKey(request_.batch_seed, rule.key_layer(layer),
                                           static_cast<int>(schema_.relations.size()), relation);
       HG_ASSIGN_OR_RETURN(LayerDraws draws, MakeLayerDraws(topology_[relation], rule, layer_key,
                                                            {.edge_ids = request_.edge_ids,
@@ -86,7 +89,41 @@ class FusedRun {
       minibatch_->sampled_edges += std::ssize(block.indices);
     }
     lists_.GetSizes(&sampled->num_sources);
+    for (size_t g = 0; g < rules.size(); ++g) {
+      if (IsEstimate(rules[g].rule)) HG_RETURN_IF_ERROR(FillEstimate(g, sampled->blocks));
+    }
     return OkStatus();
+  }
+
+  // What the block of a layer that is drawn needs of in-degrees.
+  [[nodiscard]] Status FillEstimate(size_t g, std::span<Block> blocks) {
+    const FusedLayerTask& task = tasks_[g];
+    const FusedNodes& list = lists_.of(task.destination_type);
+    const bool sources = request_.source_degrees && task.source_type == task.destination_type;
+    const auto count = static_cast<size_t>(sources ? list.size : task.num_destinations);
+    const RelationTopology& topology = *task.draws.topology;
+    HG_RETURN_IF_ERROR(
+        StatusOf(GetInDegrees(topology, {list.ids.data(), count}, &degrees_), g, blocks));
+    std::vector<LeftOutEdges> left_out;
+    for (const ExcludedRow& row : task.excluded) {
+      left_out.push_back(
+          {row.destination, CountEdges(topology, list.ids.data()[row.destination], row.sources)});
+    }
+    FillEstimates(task.draws.rule(), degrees_, left_out, &blocks[g]);
+    return OkStatus();
+  }
+
+  // The in-edges of `v`, whose offsets were looked at, from ascending `sources`.
+  [[nodiscard]] static int64_t CountEdges(const RelationTopology& topology, int64_t v,
+                                          std::span<const int64_t> sources) {
+    const PickRow row = FindPickRow(topology, v);
+    const CscSegment& segment = topology.segments()[static_cast<size_t>(row.segment)];
+    int64_t edges = 0;
+    for (int64_t p = 0; p < row.degree; ++p) {
+      edges +=
+          std::binary_search(sources.begin(), sources.end(), segment.Source(row.begin + p)) ? 1 : 0;
+    }
+    return edges;
   }
 
   [[nodiscard]] Status SampleTasks(std::span<Block> blocks) {
@@ -135,6 +172,7 @@ class FusedRun {
   std::vector<FusedLayerTask> tasks_;           // of one layer
   std::vector<std::vector<ExcludedRow>> rows_;  // that they leave out
   const std::vector<ExcludedEdges> excluded_;
+  std::vector<int64_t> degrees_;  // of one block's nodes; its memory is reused
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <vector>
 
+#include "common/base/prefetch.h"
 #include "common/base/rng.h"
 #include "common/sampling/kernel/chunks.h"
 #include "common/sampling/kernel/layer.h"
@@ -18,11 +19,9 @@ void Append(const std::vector<T>& more, std::vector<T>* all) {
   all->insert(all->end(), more.begin(), more.end());
 }
 
-}  // namespace
-
-FusedOutcome SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> destinations,
-                             ThreadPool* pool, NeighborPicks* picks) {
-  assert(ValidateFanout(draws.rule().fanout).ok());
+// All but the degrees.
+FusedOutcome SampleEdges(const LayerDraws& draws, std::span<const int64_t> destinations,
+                         ThreadPool* pool, NeighborPicks* picks) {
   FusedRoom room;
   const int64_t count = std::ssize(destinations);
   const int64_t each = ChunkDestinations(draws.rule().fanout);
@@ -56,14 +55,46 @@ FusedOutcome SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> d
   return crew.Run((count - 1) / each + 1, sample, take).outcome;
 }
 
+}  // namespace
+
+FusedOutcome GetInDegrees(const RelationTopology& topology, std::span<const int64_t> destinations,
+                          std::vector<int64_t>* degrees) {
+  constexpr size_t kAhead = 16;  // offsets asked for ahead
+  degrees->resize(destinations.size());
+  for (size_t i = 0; i < destinations.size(); ++i) {
+    if (i + kAhead < destinations.size()) {
+      const int64_t ahead = destinations[i + kAhead];
+      const CscSegment& segment = topology.Owner(ahead);
+      PrefetchToRead(segment.indptr + (ahead - segment.nodes.begin));
+    }
+    const PickRow row = FindPickRow(topology, destinations[i]);
+    if (row.degree < 0) {
+      return {.kind = FusedOutcome::Kind::kDamagedOffsets, .id = destinations[i]};
+    }
+    (*degrees)[i] = row.degree;
+  }
+  return {};
+}
+
+FusedOutcome SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> destinations,
+                             ThreadPool* pool, NeighborPicks* picks) {
+  assert(ValidateFanout(draws.rule().fanout).ok());
+  picks->degrees.clear();
+  const FusedOutcome outcome = SampleEdges(draws, destinations, pool, picks);
+  if (!outcome.done() || !draws.degrees) return outcome;
+  return GetInDegrees(*draws.topology, destinations, &picks->degrees);
+}
+
 FusedOutcome SampleNeighborRange(const LayerDraws& draws, int64_t v, int64_t first, int64_t count,
                                  NeighborPicks* picks) {
   picks->offsets.assign(1, 0);
   picks->sources.clear();
   picks->edge_ids.clear();
   picks->weights.clear();
+  picks->degrees.clear();
   const PickRow row = FindPickRow(*draws.topology, v);
   if (row.degree < 0) return {.kind = FusedOutcome::Kind::kDamagedOffsets, .id = v};
+  if (draws.degrees) picks->degrees.push_back(row.degree);
   PickScratch scratch;
   const bool every = draws.drawer->TakesAll(row);
   if (!every) {

@@ -56,6 +56,8 @@ CompactIds CompactByMap(BuilderWorkspaces* workspaces) {
   };
 }
 
+bool TakesLastApart(const SamplingSpec& spec) { return spec.kind() == DrawKind::kNeighbor; }
+
 SamplingSpec WithoutLast(const SamplingSpec& spec) {
   SamplingSpec others = spec;
   others.layers.back().clear();

@@ -43,6 +43,10 @@ using CompactIds = std::function<Status(std::span<const IdsToCompact> types)>;
 // minibatches' schema.
 [[nodiscard]] CompactIds CompactByMap(BuilderWorkspaces* workspaces);
 
+// Whether this is for `spec`: of draws whose answers are all that blocks are made of. Estimates
+// need in-degrees too, of nodes that are known once the last layer is compacted.
+[[nodiscard]] bool TakesLastApart(const SamplingSpec& spec);
+
 // The layers of `spec`, of which the last asks for nothing.
 [[nodiscard]] SamplingSpec WithoutLast(const SamplingSpec& spec);
 

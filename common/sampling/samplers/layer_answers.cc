@@ -9,9 +9,10 @@ LayerGroup AskOf(const SampleRequest& request, size_t layer, const RelationRule&
   return {.relation = wanted.relation,
           .rule = wanted.rule,
           .batch_seed = request.batch_seed,
-          .layer = static_cast<int>(layer),
+          .layer = wanted.rule.key_layer(static_cast<int>(layer)),
           .edge_ids = request.edge_ids,
           .weights = request.weights && wanted.rule.weight >= 0,
+          .degrees = IsEstimate(wanted.rule),
           .destinations = destinations};
 }
 
@@ -26,14 +27,16 @@ Status CheckAnswers(const Schema& schema, std::span<const LayerGroup> groups,
     if (picks.offsets.size() == groups[g].destinations.size() + 1 &&
         picks.offsets.back() == picks.size() &&
         picks.edge_ids.size() == expected(groups[g].edge_ids) &&
+        picks.degrees.size() == (groups[g].degrees ? groups[g].destinations.size() : 0) &&
         picks.weights.size() == expected(groups[g].weights)) {
       continue;
     }
     return Internal(
-        "the source answered {} offsets, {} sources, {} edge ids and {} weights for {} "
+        "the source answered {} offsets, {} sources, {} edge ids, {} weights and {} degrees for {} "
         "destinations of '{}'",
         picks.offsets.size(), picks.size(), picks.edge_ids.size(), picks.weights.size(),
-        groups[g].destinations.size(), schema.relations[groups[g].relation].triple());
+        picks.degrees.size(), groups[g].destinations.size(),
+        schema.relations[groups[g].relation].triple());
   }
   return OkStatus();
 }

@@ -38,9 +38,11 @@ Status LocalSource::Draw(std::span<const LayerGroup> groups, std::vector<Neighbo
     const LayerGroup& group = groups[g];
     const uint64_t layer_key =
         LayerKey(group.batch_seed, group.layer, static_cast<int>(topology_.size()), group.relation);
-    HG_ASSIGN_OR_RETURN(const LayerDraws draws,
-                        MakeLayerDraws(topology_[group.relation], group.rule, layer_key,
-                                       {.edge_ids = group.edge_ids, .weights = group.weights}));
+    HG_ASSIGN_OR_RETURN(
+        const LayerDraws draws,
+        MakeLayerDraws(
+            topology_[group.relation], group.rule, layer_key,
+            {.edge_ids = group.edge_ids, .weights = group.weights, .degrees = group.degrees}));
     const FusedOutcome outcome = SampleNeighbors(draws, group.destinations, pool_, &(*picks)[g]);
     if (!outcome.done()) return DamageOf(outcome, schema_.relations[group.relation].triple());
   }

@@ -67,6 +67,7 @@ TEST_F(RemoteGraphStoreTest, ANodeWhoseEdgesDoNotFitAMessageIsAnsweredInPieces) 
     const LayerGroup group{.relation = 0,
                            .rule = {.fanout = kFullNeighborhood},
                            .edge_ids = true,
+                           .degrees = true,
                            .destinations = seeds};
     CallContext context;
     std::vector<NeighborPicks> found;
@@ -77,6 +78,10 @@ TEST_F(RemoteGraphStoreTest, ANodeWhoseEdgesDoNotFitAMessageIsAnsweredInPieces) 
     EXPECT_EQ(found[0].offsets, expected[0].offsets);
     EXPECT_EQ(found[0].sources, expected[0].sources);
     EXPECT_EQ(found[0].edge_ids, expected[0].edge_ids);
+    EXPECT_EQ(found[0].degrees, expected[0].degrees);
+    for (size_t i = 0; i < seeds.size(); ++i) {
+      EXPECT_EQ(found[0].degrees[i], found[0].offsets[i + 1] - found[0].offsets[i]);
+    }
   }
 }
 
@@ -293,6 +298,9 @@ TEST_F(RemoteGraphStoreTest, AnOlderServerIsAskedInItsOwnWords) {
   std::vector<NeighborPicks> picks;
   ExpectError(AskForDraws(*older.graph, {&with_ids, 1}, context, &picks),
               absl::StatusCode::kFailedPrecondition, {fake.address(), "older version"});
+  const LayerGroup with_degrees{.relation = 0, .rule = {}, .degrees = true, .destinations = seeds};
+  ExpectError(AskForDraws(*older.graph, {&with_degrees, 1}, context, &picks),
+              absl::StatusCode::kFailedPrecondition, {fake.address(), "in-degrees"});
   // As it would draw neighbours, whatever the rule.
   const LayerGroup otherwise{
       .relation = 0, .rule = {.kind = DrawKind{1}, .fanout = 2}, .destinations = seeds};

@@ -60,6 +60,7 @@ class GeneratedCodeTest : public testing::Test {
     if (Coin()) group->set_layer(Count());
     group->set_edge_ids(Coin());
     group->set_weights(Coin());
+    group->set_degrees(Coin());
     if (Coin()) group->set_first_edge(Coin() ? Count() : rng_.NextBounded(UINT64_MAX));
     if (Coin()) group->set_max_edges(Coin() ? Count() : rng_.NextBounded(UINT64_MAX));
   }
@@ -81,6 +82,7 @@ std::string Written(const SampleRequest& request, bool rules) {
                       .layer = group.layer,
                       .edge_ids = group.edge_ids,
                       .weights = group.weights,
+                      .degrees = group.degrees,
                       .first_edge = group.first_edge,
                       .max_edges = group.max_edges});
   }
@@ -137,6 +139,7 @@ TEST_F(GeneratedCodeTest, SampleRequests) {
       ASSERT_EQ(RuleOf(written, other).SerializeAsString(), older.SerializeAsString());
       ASSERT_EQ(request->groups[g].destinations, ToVector(expected.destinations()));
       ASSERT_EQ(request->groups[g].layer.has_value(), expected.has_layer());
+      ASSERT_EQ(request->groups[g].degrees, expected.degrees());
     }
   }
 }
@@ -155,6 +158,7 @@ TEST_F(GeneratedCodeTest, SampleReplies) {
       bounds.edges = INT64_MAX;
       bounds.edge_ids = Coin();
       bounds.weights = Coin();
+      bounds.degrees = Coin();
       bounds.destinations = rng_.NextBounded(20);
       std::vector<uint32_t> counts(bounds.destinations);
       std::generate(counts.begin(), counts.end(), [this] { return Count(); });
@@ -168,11 +172,16 @@ TEST_F(GeneratedCodeTest, SampleReplies) {
                                    .wide = wide,
                                    .edge_ids = bounds.edge_ids,
                                    .weights = bounds.weights,
+                                   .degrees = bounds.degrees,
                                    .more_edges = more_edges};
       std::string bytes(SampleGroupReplyBytes(shape), '\0');
       const SampleGroupArrays arrays =
           PutSampleGroupReply(shape, reinterpret_cast<std::byte*>(bytes.data()));
       for (const uint32_t count : counts) group->add_counts(count);
+      for (size_t i = 0; bounds.degrees && i < counts.size(); ++i) {
+        group->add_degrees(rng_.NextBounded(uint64_t{1} << 63));
+        std::memcpy(arrays.degrees + i * 8, &group->degrees().at(static_cast<int>(i)), 8);
+      }
       for (int64_t e = 0; e < edges; ++e) {
         const auto source = static_cast<uint32_t>(rng_.NextBounded(1000));
         if (wide) {
@@ -206,6 +215,7 @@ TEST_F(GeneratedCodeTest, SampleReplies) {
       ASSERT_EQ(groups[g].counts, ToVector(group.counts()));
       ASSERT_EQ(groups[g].edge_ids, ToVector(group.edge_ids()));
       ASSERT_EQ(groups[g].weights, ToVector(group.weights()));
+      ASSERT_EQ(groups[g].degrees, ToVector(group.degrees()));
       ASSERT_EQ(groups[g].more_edges, group.more_edges());
       std::vector<int64_t> sources(group.sources32().begin(), group.sources32().end());
       sources.insert(sources.end(), group.sources64().begin(), group.sources64().end());

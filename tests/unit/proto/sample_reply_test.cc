@@ -19,6 +19,7 @@ struct Drawn {
   std::vector<int64_t> edge_ids;
   std::vector<float> weights;
   bool wide = false;
+  std::vector<int64_t> degrees = {};
 };
 
 std::string Write(const Drawn& drawn) {
@@ -26,7 +27,8 @@ std::string Write(const Drawn& drawn) {
                                .edges = static_cast<int64_t>(drawn.sources.size()),
                                .wide = drawn.wide,
                                .edge_ids = !drawn.edge_ids.empty(),
-                               .weights = !drawn.weights.empty()};
+                               .weights = !drawn.weights.empty(),
+                               .degrees = !drawn.degrees.empty()};
   std::string message(SampleGroupReplyBytes(shape), '\0');
   auto* const begin = reinterpret_cast<std::byte*>(message.data());
   const SampleGroupArrays arrays = PutSampleGroupReply(shape, begin);
@@ -47,12 +49,15 @@ std::string Write(const Drawn& drawn) {
   if (arrays.weights != nullptr) {
     std::memcpy(arrays.weights, drawn.weights.data(), shape.weight_bytes());
   }
+  if (arrays.degrees != nullptr) {
+    std::memcpy(arrays.degrees, drawn.degrees.data(), shape.degree_bytes());
+  }
   return message;
 }
 
 constexpr int64_t kWideNodes = int64_t{1} << 33;
 const Drawn kNarrow{{2, 0, 1}, {5, 99, 0}, {}, {}};
-const Drawn kWide{{1, 2}, {kWideNodes - 1, 0, 3}, {0, 999, 7}, {0.5F, -1, 3e30F}, true};
+const Drawn kWide{{1, 2}, {kWideNodes - 1, 0, 3}, {0, 999, 7}, {0.5F, -1, 3e30F}, true, {1000, 2}};
 const SampleGroupExpected kExpectNarrow{
     .destinations = 3, .fanout = 2, .source_nodes = 100, .edges = 1000};
 const SampleGroupExpected kExpectWide{.destinations = 2,
@@ -60,7 +65,8 @@ const SampleGroupExpected kExpectWide{.destinations = 2,
                                       .source_nodes = kWideNodes,
                                       .edges = 1000,
                                       .edge_ids = true,
-                                      .weights = true};
+                                      .weights = true,
+                                      .degrees = true};
 
 class SampleReplyTest : public testing::Test {
  protected:
@@ -75,6 +81,7 @@ class SampleReplyTest : public testing::Test {
     ASSERT_EQ(groups_[g].sources, drawn.sources);
     ASSERT_EQ(groups_[g].edge_ids, drawn.edge_ids);
     ASSERT_EQ(groups_[g].weights, drawn.weights);
+    ASSERT_EQ(groups_[g].degrees, drawn.degrees);
   }
   void ExpectDataLoss(const Drawn& drawn, const SampleGroupExpected& expected,
                       const std::string& text) {
@@ -190,6 +197,20 @@ TEST_F(SampleReplyTest, EdgeIdsAndWeightsThatDoNotFitAreDataLoss) {
   drawn = kWide;
   drawn.edge_ids[2] = 1000;
   ExpectDataLoss(drawn, kExpectWide, "edge id 1000 of a relation with 1000 edges");
+}
+
+TEST_F(SampleReplyTest, DegreesThatDoNotFitAreDataLoss) {
+  Drawn drawn = kWide;
+  drawn.degrees.clear();
+  ExpectDataLoss(drawn, kExpectWide, "0 degrees for 2 destinations, expected 2");
+  SampleGroupExpected none = kExpectWide;
+  none.degrees = false;
+  ExpectDataLoss(kWide, none, "2 degrees for 2 destinations, expected 0");
+  for (const int64_t beyond : {int64_t{1001}, int64_t{-1}}) {
+    drawn = kWide;
+    drawn.degrees[1] = beyond;
+    ExpectDataLoss(drawn, kExpectWide, "by a relation with 1000 edges");
+  }
 }
 
 TEST_F(SampleReplyTest, BytesThatAreNoReplyAreDataLoss) {

@@ -28,7 +28,8 @@ std::string TwoGroups() {
        .batch_seed = 0,
        .layer = 300,
        .edge_ids = true,
-       .weights = true},
+       .weights = true,
+       .degrees = true},
       {.relation = "d:e:f", .rule = {.fanout = 1 << 20}, .destinations = {}}};
   return WriteSampleRequest({.batch_seed = UINT64_MAX, .layer = 3, .groups = groups});
 }
@@ -52,13 +53,14 @@ TEST(SampleRequestTest, WhatIsWrittenIsReadWhateverTheCut) {
     ASSERT_EQ(own.layer, 300U);
     ASSERT_TRUE(own.edge_ids);
     ASSERT_TRUE(own.weights);
+    ASSERT_TRUE(own.degrees);
     const SampleGroup& plain = request->groups[1];
     ASSERT_EQ(plain.rule.fanout, 1 << 20);
     ASSERT_FALSE(plain.rule.replace);
     ASSERT_EQ(plain.rule.weight, "");
     ASSERT_TRUE(plain.destinations.empty());
     ASSERT_FALSE(plain.batch_seed || plain.layer);
-    ASSERT_FALSE(plain.edge_ids || plain.weights);
+    ASSERT_FALSE(plain.edge_ids || plain.weights || plain.degrees);
   });
 }
 

@@ -40,6 +40,22 @@ TEST(MergePicksTest, WhatStandsBesideThemTravelsWithTheSources) {
   EXPECT_THAT(merged.weights, ElementsAre(1.5F, 0.5F, 0.25F));
 }
 
+// One a destination, so each piece of one has it.
+TEST(MergePicksTest, DegreesGoToTheirDestinations) {
+  const std::vector<int64_t> first = {2, 1};
+  const std::vector<int64_t> second = {1, 0};
+  const NeighborPicks one{.offsets = {0, 0, 1}, .sources = {5}, .degrees = {9, 70}};
+  const NeighborPicks two{.offsets = {0, 1, 1}, .sources = {6}, .degrees = {70, 0}};
+  PicksShare shares[] = {ShareOf(first, one), ShareOf(second, two)};
+  shares[1].first_edge = 1;
+  NeighborPicks merged;
+  MergePicks(3, shares, &merged);
+  EXPECT_THAT(merged.sources, ElementsAre(5, 6));
+  EXPECT_THAT(merged.degrees, ElementsAre(0, 70, 9));
+  MergePicks(3, {}, &merged);
+  EXPECT_THAT(merged.degrees, IsEmpty());
+}
+
 TEST(MergePicksTest, PiecesOfADestinationAreJoinedWhateverTheirOrder) {
   const std::vector<int64_t> two = {0, 2};
   const std::vector<int64_t> hub = {2};

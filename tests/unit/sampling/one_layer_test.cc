@@ -54,6 +54,30 @@ std::vector<int64_t> Shuffled(int64_t nodes, uint64_t seed) {
   return ids;
 }
 
+TEST(SampleNeighborsTest, DegreesAreThoseOfTheGraphWhateverIsDrawn) {
+  const InEdges in_edges = EveryDegree(9000);
+  const MemoryRelation relation(in_edges, {0, 2500, 2500, 9000}, IdWidth::k32);
+  const std::vector<int64_t> destinations = Shuffled(9000, 6);
+  ThreadPool pool("test", 3, 64);
+  NeighborPicks picks;  // its memory is reused: what is not asked for is empty again
+  for (const int32_t fanout : {0, 3, -1}) {
+    for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+      LayerDraws draws = Draws(relation, fanout, false);
+      draws.degrees = true;
+      ASSERT_TRUE(SampleNeighbors(draws, destinations, threads, &picks).done());
+      ASSERT_EQ(picks.degrees.size(), destinations.size());
+      for (size_t i = 0; i < destinations.size(); ++i) {
+        ASSERT_EQ(picks.degrees[i], std::ssize(in_edges[destinations[i]]));
+      }
+      ASSERT_TRUE(SampleNeighborRange(draws, 49, 0, 0, &picks).done());
+      EXPECT_EQ(picks.degrees, std::vector<int64_t>{std::ssize(in_edges[49])});
+      draws.degrees = false;
+      ASSERT_TRUE(SampleNeighbors(draws, destinations, threads, &picks).done());
+      EXPECT_TRUE(picks.degrees.empty());
+    }
+  }
+}
+
 TEST(SampleNeighborsTest, AgreesWithTheSlowOracleAtEveryDegreeAndFanout) {
   const MemoryRelation narrow(EveryDegree(600), {0, 0, 250, 251, 600, 600}, IdWidth::k32);
   const MemoryRelation wide(EveryDegree(600), {0, 600}, IdWidth::k64);

@@ -21,8 +21,8 @@ TEST_F(DescribeTest, SaysWhatIsServed) {
   EXPECT_EQ(description.serving, (std::vector<std::string>{"topology", "features", "tasks"}));
   EXPECT_THAT(description.capabilities,
               testing::IsSupersetOf({"sample-group-keys", "sample-edge-ids", "sample-weights",
-                                     "sample-edge-pieces", "sample-rule", "sample-columns",
-                                     "task-set-rows"}));
+                                     "sample-edge-pieces", "sample-rule", "sample-degrees",
+                                     "sample-columns", "task-set-rows"}));
   EXPECT_EQ(description.task_rows.size(), RowsOfTaskSets(*served).size());
 }
 

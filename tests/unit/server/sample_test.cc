@@ -18,6 +18,7 @@ struct Answer {
   std::vector<uint32_t> counts;
   std::vector<int64_t> sources;
   std::vector<int64_t> edge_ids = {};
+  std::vector<int64_t> degrees = {};
   bool operator==(const Answer&) const = default;
 };
 
@@ -32,11 +33,13 @@ class SampleHandlerTest : public ServedTest {
     std::vector<uint32_t> narrow(plan.edges);
     EXPECT_EQ(plan.shape().source_bytes(), narrow.size() * sizeof(uint32_t));
     std::vector<int64_t> edge_ids(plan.draws.edge_ids ? plan.edges : 0);
+    std::vector<int64_t> degrees(plan.draws.degrees ? plan.counts.size() : 0);
     const Status status =
         handler.Draw(plan, {.sources = reinterpret_cast<std::byte*>(narrow.data()),
-                            .edge_ids = reinterpret_cast<std::byte*>(edge_ids.data())});
+                            .edge_ids = reinterpret_cast<std::byte*>(edge_ids.data()),
+                            .degrees = reinterpret_cast<std::byte*>(degrees.data())});
     EXPECT_TRUE(status.ok()) << status;
-    return {plan.counts, {narrow.begin(), narrow.end()}, edge_ids};
+    return {plan.counts, {narrow.begin(), narrow.end()}, edge_ids, degrees};
   }
 
   // Asks again from where each answer ends, as a client does. Also counts the rounds.
@@ -51,10 +54,16 @@ class SampleHandlerTest : public ServedTest {
         const Answer more = Draw(handler, (*plans)[g]);
         Answer& answer = answers[first + g];
         std::vector<uint32_t> counts = more.counts;
+        std::vector<int64_t> degrees = more.degrees;
         if ((*plans)[g].first_edge > 0) {  // the rest of the destination before
           answer.counts.back() += counts.front();
           counts.erase(counts.begin());
+          if (!degrees.empty()) {
+            EXPECT_EQ(answer.degrees.back(), degrees.front());
+            degrees.erase(degrees.begin());
+          }
         }
+        Append(degrees, &answer.degrees);
         Append(counts, &answer.counts);
         Append(more.sources, &answer.sources);
         Append(more.edge_ids, &answer.edge_ids);
@@ -261,6 +270,34 @@ TEST_F(SampleHandlerTest, EdgeIdsAreThoseOfTheEdgesDrawn) {
         }
       }
     }
+  }
+}
+
+// One a destination, whatever is drawn and however answers are cut.
+TEST_F(SampleHandlerTest, DegreesAreThoseOfTheGraph) {
+  LayerSampleRequest request{.batch_seed = 5, .edge_pieces = true, .groups = {}};
+  for (const int32_t fanout : {0, 2, -1}) {
+    request.groups.push_back({kCites, {.fanout = fanout}, All(NodeType("paper"))});
+    request.groups.push_back({kWrites, {.fanout = fanout}, All(NodeType("paper"))});
+  }
+  for (LayerSampleGroup& group : request.groups) group.degrees = true;
+  for (const int64_t limit : {100, 300, 5000, 1 << 20}) {
+    const SampleHandler handler(all_.get(), limit);
+    int rounds = 0;
+    const auto answers = DrawAll(handler, request, &rounds);
+    EXPECT_EQ(rounds == 1, limit == 1 << 20);
+    for (size_t g = 0; g < answers.size(); ++g) {
+      Answer expected = Expected(request, request.groups[g]);
+      for (const uint32_t count : Expected(request, request.groups[4 + g % 2]).counts) {
+        expected.degrees.push_back(count);
+      }
+      EXPECT_EQ(answers[g], expected) << limit << " group " << g;
+    }
+    const auto plans = handler.Plan(request);
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    size_t bytes = 0;
+    for (const LayerSamplePlan& plan : *plans) bytes += wire::SampleGroupReplyBytes(plan.shape());
+    EXPECT_LE(bytes, static_cast<size_t>(limit));
   }
 }
 
