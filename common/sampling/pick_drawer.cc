@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/sampling/labor_picks.h"
 #include "common/sampling/weighted_picks.h"
 
 namespace halograph {
@@ -46,12 +47,14 @@ bool HasTables(const RelationTopology& topology) {
 
 StatusOr<std::shared_ptr<const PickDrawer>> MakeDrawer(const DrawRule& rule,
                                                        const RelationTopology& topology,
-                                                       uint64_t /*layer_key*/) {
+                                                       uint64_t layer_key) {
   switch (rule.kind) {
     case DrawKind::kNeighbor:
       if (rule.weight < 0 || rule.nothing()) return std::make_shared<const UniformPicks>(rule);
       if (HasTables(topology)) return std::make_shared<const WeightedPicks>(rule, topology);
       return FailedPrecondition("what is drawn by weight has no tables here");
+    case DrawKind::kLabor:
+      return std::make_shared<const LaborPicks>(rule, topology, layer_key);
     case DrawKind::kLadies:
     case DrawKind::kFastGcn:
       break;

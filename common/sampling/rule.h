@@ -17,6 +17,7 @@ inline constexpr int32_t kMaxLayerNodes = 1 << 30;
 
 enum class DrawKind : uint8_t {
   kNeighbor = 0,  // in-edges of each destination, by itself
+  kLabor = 1,     // the same by a number of their sources, which destinations so share
   kLadies = 2,    // sources for all destinations together, by the edges into these
   kFastGcn = 3,   // the same, by all edges of a source
 };
@@ -46,7 +47,9 @@ struct DrawRule {
   // Whose key layer `layer` draws by.
   [[nodiscard]] int key_layer(int layer) const { return one_key ? 0 : layer; }
   // Whether each destination's draws are by itself: what TopologyQuestions::draws can ask for.
-  [[nodiscard]] bool node_wise() const { return kind == DrawKind::kNeighbor; }
+  [[nodiscard]] bool node_wise() const {
+    return kind == DrawKind::kNeighbor || kind == DrawKind::kLabor;
+  }
   bool operator==(const DrawRule&) const = default;
 };
 

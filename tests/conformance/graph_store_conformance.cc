@@ -327,6 +327,68 @@ void OneCallOfSeveralRequestsGivesWhatOneEachGives(const StoreKind& kind) {
   }
 }
 
+SamplingSpec Labor(const Schema& schema, const std::vector<int32_t>& fanouts, bool one_key) {
+  SamplingSpec spec = SamplingSpec::Uniform(schema, fanouts, false);
+  for (auto& layer : spec.layers) {
+    for (auto& [relation, rule] : layer) {
+      rule.kind = DrawKind::kLabor;
+      rule.one_key = one_key;
+    }
+  }
+  return spec;
+}
+
+void SameLaborMinibatches(const StoreKind& kind) {
+  Subject subject(TypedConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const std::vector<int64_t> papers = Seeds(40, 12, 3);
+  for (const bool one_key : {false, true}) {
+    SamplingSpec sampling = Labor(subject.schema(), {2, 3, -1}, one_key);
+    sampling.layers[1][1].rule.fanout = 0;
+    ExpectReference(subject, {.seeds = {{.type = 0, .ids = papers}},
+                              .batch_seed = 12,
+                              .spec = &sampling,
+                              .edge_ids = one_key,
+                              .source_degrees = !one_key});
+  }
+}
+
+// Of hubs, whose edges do not fit one message, and nodes with fewer than the fanout.
+void SameLaborMinibatchOfHubs(const StoreKind& kind) {
+  Subject subject(HubConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  std::vector<int64_t> seeds;
+  for (int64_t i = 0; i < 20; ++i) seeds.push_back(i % 4 * 500 + i / 4);
+  for (const int32_t fanout : {3000, 20, -1}) {
+    const SamplingSpec sampling = Labor(subject.schema(), {fanout, 5}, false);
+    ExpectReference(subject, {.seeds = {{.type = 0, .ids = seeds}},
+                              .batch_seed = 6,
+                              .spec = &sampling,
+                              .edge_ids = fanout == 20,
+                              .source_degrees = true});
+  }
+}
+
+// In-degrees are told without them.
+void SameLaborMinibatchWithEdgesLeftOut(const StoreKind& kind) {
+  Subject subject(HubConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const std::vector<int64_t> seeds = {1500, 2, 1001, 503};
+  std::vector<int64_t> sources;
+  std::vector<int64_t> destinations;
+  for (int64_t i = 0; i < 4000; ++i) {
+    sources.push_back(i / 2);
+    destinations.push_back(seeds[i % 2]);
+  }
+  const SamplingSpec sampling = Labor(subject.schema(), {50, 5}, false);
+  ExpectReference(subject,
+                  {.seeds = {{.type = 0, .ids = seeds}},
+                   .batch_seed = 6,
+                   .spec = &sampling,
+                   .exclude = {{.relation = 0, .sources = sources, .destinations = destinations}},
+                   .source_degrees = true});
+}
+
 // Layer-wise: by every W, of all candidates and of a few, with everything beside.
 void SameLayerWiseMinibatches(const StoreKind& kind) {
   Subject subject(TypedConformanceGraph(), kind);
@@ -492,6 +554,9 @@ void RegisterGraphStoreConformance(const StoreKind& kind) {
     });
   };
   add("InfoIsThatOfTheFolder", InfoIsThatOfTheFolder);
+  add("SameLaborMinibatches", SameLaborMinibatches);
+  add("SameLaborMinibatchOfHubs", SameLaborMinibatchOfHubs);
+  add("SameLaborMinibatchWithEdgesLeftOut", SameLaborMinibatchWithEdgesLeftOut);
   add("SameLayerWiseMinibatches", SameLayerWiseMinibatches);
   add("SameMinibatchesOfFastGcn", SameMinibatchesOfFastGcn);
   add("SameLayerWiseMinibatchOfHubs", SameLayerWiseMinibatchOfHubs);

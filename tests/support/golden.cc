@@ -41,6 +41,12 @@ Minibatch ReadMinibatch(const Json& value) {
       for (const Json& bits : block.value("weights", Json::array())) {
         read.weights.push_back(std::bit_cast<float>(static_cast<uint32_t>(FromHex(bits))));
       }
+      for (const Json& bits : block.value("coefficients", Json::array())) {
+        read.coefficients.push_back(std::bit_cast<float>(static_cast<uint32_t>(FromHex(bits))));
+      }
+      for (const Json& bits : block.value("degrees", Json::array())) {
+        read.degrees.push_back(std::bit_cast<float>(static_cast<uint32_t>(FromHex(bits))));
+      }
     }
     sampled.num_destinations = layer.at("num_destinations").get<std::vector<int64_t>>();
     sampled.num_sources = layer.at("num_sources").get<std::vector<int64_t>>();
@@ -89,8 +95,13 @@ GoldenMinibatch ReadCase(const Json& value, const Schema& schema) {
     for (const Json& entry : layer) {
       fanouts.push_back(Neighbors(*schema.RelationIndex(entry.at("relation").get<std::string>()),
                                   entry.at("fanout"), value.at("replace")));
+      if (value.value("sampler", "neighbor") == "labor") {
+        fanouts.back().rule.kind = DrawKind::kLabor;
+        fanouts.back().rule.one_key = value.at("one_key");
+      }
     }
   }
+  golden.source_degrees = value.value("source_degrees", false);
   golden.batch_seed = FromHex(value.at("batch_seed"));
   golden.expected = ReadMinibatch(value.at("expected"));
   return golden;
@@ -104,7 +115,8 @@ SampleRequest GoldenMinibatch::request() const {
                         .spec = &spec,
                         .exclude = {},
                         .edge_ids = edge_ids,
-                        .weights = weights};
+                        .weights = weights,
+                        .source_degrees = source_degrees};
   for (const Seeds& list : seeds) request.seeds.push_back({.type = list.type, .ids = list.ids});
   for (const Exclusion& edges : exclude) {
     request.exclude.push_back(

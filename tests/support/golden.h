@@ -31,6 +31,7 @@ struct GoldenMinibatch {
   std::vector<Exclusion> exclude;
   bool edge_ids = false;
   bool weights = false;
+  bool source_degrees = false;
   Minibatch expected;
 
   // Points into this object.
@@ -48,6 +49,7 @@ struct GoldenSampling {
 //   golden_v1.json             keys, draws, picks, and minibatches of uniform draws
 //   golden_weighted_v1.json    its edges have the feature "w", and all minibatches are drawn by it
 //   golden_edges_v1.json       the same graph: several seed types, edge ids, weights, edges left out
+//   golden_labor_v1.json       the same graph without weights, drawn by LABOR
 //   golden_layer_wise_v1.json  the same graph: column sums, draws and minibatches of them
 //   golden_graph_wise_v1.json  the same graph: what subgraphs begin with
 [[nodiscard]] StatusOr<GoldenSampling> LoadGoldenSampling(

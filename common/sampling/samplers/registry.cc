@@ -8,6 +8,7 @@ namespace halograph {
 namespace {
 
 constexpr std::string_view kOfNeighbor[] = {"fanouts", "replace", "sampling-weights"};
+constexpr std::string_view kOfLabor[] = {"fanouts", "labor-shared"};
 constexpr std::string_view kOfLadies[] = {"layer-nodes", "layer-probability", "layer-estimate"};
 
 constexpr std::string_view kOfFastGcn[] = {"layer-nodes", "layer-estimate"};
@@ -15,6 +16,8 @@ constexpr std::string_view kOfFastGcn[] = {"layer-nodes", "layer-estimate"};
 constexpr SamplerKind kKinds[] = {
     {"neighbor", "in-edges of each node by itself, --fanouts", DrawKind::kNeighbor, MakeNodeWise,
      kOfNeighbor},
+    {"labor", "--fanouts in-edges on average, of sources that the nodes of a layer share",
+     DrawKind::kLabor, MakeNodeWise, kOfLabor},
     {"ladies", "--layer-nodes sources for all nodes of a layer together, by their edges",
      DrawKind::kLadies, MakeLayerWise, kOfLadies},
     {"fastgcn", "the same of all nodes, by their out-degrees", DrawKind::kFastGcn, MakeLayerWise,

@@ -5,7 +5,8 @@ Written from common/sampling/SAMPLING.md alone, in the plainest way and with not
 standard library, so that it shares no mistake with the C++.
 
     oracle.py            writes golden_v1.json, golden_weighted_v1.json, golden_edges_v1.json,
-                         golden_layer_wise_v1.json and golden_graph_wise_v1.json beside this file
+                         golden_labor_v1.json, golden_layer_wise_v1.json and
+                         golden_graph_wise_v1.json beside this file
     oracle.py --check    exits 1 if those files are not what the oracle gives
     oracle.py --fuzz SEED FOLDER
                          writes tables and picks of random nodes to FOLDER/sampling, under the name
@@ -75,6 +76,22 @@ def pick_positions(degree, fanout, replace, key):
         t = bounded(draw(key, i), j + 1)
         taken.append(j if t in taken else t)
     return taken
+
+
+# ---- LABOR ------------------------------------------------------------------------------------
+
+
+def pick_labor(in_edges, fanout, key):
+    """Positions in a node's in-edge list: `key` is the layer's, and each source has a draw of it."""
+    degree = len(in_edges)
+    if fanout == -1 or degree <= fanout:
+        return list(range(degree))
+    SEEN.add("labor")
+    return [p for p, source in enumerate(in_edges) if bounded(draw(key, source), degree) < fanout]
+
+
+def labor_coefficient(degree, fanout):
+    return 1.0 if fanout == -1 or degree <= fanout else float(degree) / float(fanout)
 
 
 # ---- weighted picks ---------------------------------------------------------------------------
@@ -480,7 +497,7 @@ def renumber(graph):
 
 
 def minibatch(type_names, relations, seeds, layers, replace, seed, weighted=False,
-              columns=(), exclude=None):
+              columns=(), exclude=None, labor=False, one_key=False, source_degrees=False):
     """layers: a list of {triple: fanout}, from the seeds outward. seeds: (type, global ids) each.
     columns: "edge_ids", "weights" or both. exclude: {triple: [(source, destination), ...]}."""
     exclude = exclude or {}
@@ -499,13 +516,18 @@ def minibatch(type_names, relations, seeds, layers, replace, seed, weighted=Fals
         for r, relation in enumerate(relations):
             if relation["triple"] not in fanouts:
                 continue
-            key = layer_key(seed, l, len(relations), r)
+            key = layer_key(seed, 0 if one_key else l, len(relations), r)
             block = {"relation": r, "indptr": [0], "indices": [], **{name: [] for name in columns}}
+            estimates = labor and fanouts[relation["triple"]] != 0
+            if labor:
+                block.update({"coefficients": [], "degrees": []})
             for node in destinations[relation["destination"]]:
                 in_edges = relation["in_edges"][node]
                 fanout, of_node = fanouts[relation["triple"]], node_key(key, node)
                 if weighted:
                     picks = pick_weighted(relation["weights"][node], fanout, replace, of_node)
+                elif labor:
+                    picks = pick_labor(in_edges, fanout, key)
                 else:
                     picks = pick_positions(len(in_edges), fanout, replace, of_node)
                 for p in picks:
@@ -518,9 +540,23 @@ def minibatch(type_names, relations, seeds, layers, replace, seed, weighted=Fals
                         block["edge_ids"].append(before + p)
                     if "weights" in columns:
                         block["weights"].append(float_bits(relation["weights"][node][p]))
+                    if estimates:
+                        factor = labor_coefficient(len(in_edges), fanout)
+                        block["coefficients"].append(float_bits(factor))
+                if estimates:
+                    out = exclude.get(relation["triple"], ())
+                    left = [source for source in in_edges if (source, node) not in out]
+                    block["degrees"].append(float_bits(float(len(left))))
                 block["indptr"].append(len(block["indices"]))
             edges += len(block["indices"])
             blocks.append(block)
+        for block in blocks:
+            relation = relations[block["relation"]]
+            if (not source_degrees or not fanouts[relation["triple"]]
+                    or relation["source"] != relation["destination"]):
+                continue
+            for node in lists[relation["source"]][len(destinations[relation["source"]]):]:
+                block["degrees"].append(float_bits(float(len(relation["in_edges"][node]))))
         result.append({"blocks": blocks,
                        "num_destinations": [len(destinations[name]) for name in type_names],
                        "num_sources": [len(lists[name]) for name in type_names]})
@@ -910,6 +946,53 @@ def golden_edges():
     return {"contract": 1, "graph": graph, "minibatches": rows}
 
 
+def labor_cases(relations):
+    """Name, seeds by type, layers, batch seed, one key, source degrees, edge ids, edges left out."""
+    link = some_edges(relations, "a:r:a", 23)
+    everything = {r["triple"]: some_edges(relations, r["triple"], 1) for r in relations}
+    return [
+        ("two layers", [("a", [3, 0, 7, 3])], [2, 3], 91, False, False, False, {}),
+        ("three layers by one key", [("a", [3, 0, 7])], [2, 2, 2], 92, True, True, True, {}),
+        ("many seeds of several types", [("a", list(range(39, -1, -1))), ("b", [5, 2])], [1, 2], 93,
+         False, True, False, {}),
+        ("every edge", [("a", [0, 1, 39])], [-1, 100], MASK, False, True, True, {}),
+        ("one edge a node", [("a", list(range(40)))], [1, 1], 94, True, False, True, {}),
+        ("some relations only", [("a", [0, 2, 11])],
+         [{"a:r:a": 2, "b:r:a": 1}, {"a:r:a": 0, "a:s:b": 1}], 95, False, True, False, {}),
+        ("no seeds", [("a", [])], [2], 96, False, True, True, {}),
+        ("seed edges and their reverses left out", [("a", ends_of(link))], [2, 3], 97, False, True,
+         True, {"a:r:a": with_reverses(link)}),
+        ("everything left out", [("a", list(range(8)))], [2, -1], 98, True, True, False, everything),
+    ]
+
+
+def golden_labor():
+    graph = golden_weighted_graph()
+    for relation in graph["relations"]:
+        relation.pop("weights", None)
+    type_names = sorted_types(graph)
+    _, relations = renumber(graph)
+    triples = [relation["triple"] for relation in relations]
+    rows = []
+    for name, seeds, layers, seed, one_key, sources, edge_ids, exclude in labor_cases(relations):
+        layers = [fanouts_of(layer, triples) for layer in layers]
+        columns = ("edge_ids",) if edge_ids else ()
+        expected = minibatch(type_names, relations, seeds, layers, False, seed, False, columns, exclude,
+                             True, one_key, sources)
+        rows.append({"name": name,
+                     "seeds": [{"type": of, "ids": nodes} for of, nodes in seeds],
+                     "layers": [[{"relation": t, "fanout": layer[t]} for t in triples if t in layer]
+                                for layer in layers],
+                     "replace": False, "batch_seed": hexadecimal(seed), "sampler": "labor",
+                     "one_key": one_key, "source_degrees": sources, "columns": columns,
+                     "exclude": [{"relation": t, "sources": [s for s, _ in exclude[t]],
+                                  "destinations": [d for _, d in exclude[t]]}
+                                 for t in triples if t in exclude],
+                     "expected": expected})
+    assert "labor" in SEEN
+    return {"contract": 1, "graph": graph, "minibatches": rows}
+
+
 PROBABILITIES = ("degree", "sqrt", "count", "count2")
 
 
@@ -1135,6 +1218,7 @@ def main():
     write_or_check(here.with_name("golden_v1.json"), golden(), check)
     write_or_check(here.with_name("golden_weighted_v1.json"), golden_weighted(), check)
     write_or_check(here.with_name("golden_edges_v1.json"), golden_edges(), check)
+    write_or_check(here.with_name("golden_labor_v1.json"), golden_labor(), check)
     write_or_check(here.with_name("golden_layer_wise_v1.json"), golden_layer_wise(), check)
     write_or_check(here.with_name("golden_graph_wise_v1.json"), golden_graph_wise(), check)
 

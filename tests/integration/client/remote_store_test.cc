@@ -303,7 +303,7 @@ TEST_F(RemoteGraphStoreTest, AnOlderServerIsAskedInItsOwnWords) {
               absl::StatusCode::kFailedPrecondition, {fake.address(), "in-degrees"});
   // As it would draw neighbours, whatever the rule.
   const LayerGroup otherwise{
-      .relation = 0, .rule = {.kind = DrawKind{1}, .fanout = 2}, .destinations = seeds};
+      .relation = 0, .rule = {.kind = DrawKind::kLabor, .fanout = 2}, .destinations = seeds};
   ExpectError(AskForDraws(*older.graph, {&otherwise, 1}, context, &picks),
               absl::StatusCode::kFailedPrecondition, {fake.address(), "other than of neighbours"});
 }

@@ -69,6 +69,13 @@ class PartAloneTest : public testing::Test {
                      stats);
   }
 
+  enum class How { kUniform, kReplace, kLabor };
+  static void DrawByLabor(SamplingSpec* spec) {
+    for (auto& layer : spec->layers) {
+      for (auto& [relation, rule] : layer) rule.kind = DrawKind::kLabor;
+    }
+  }
+
   // All core seeds of every type and part, against stores over `graph`, which has the same ids.
   void ExpectMinibatchesOf(const fs::path& graph, int layers, bool edge_ids, int64_t* cut) {
     const auto expected_graph = MapGraph(graph, {});
@@ -78,10 +85,11 @@ class PartAloneTest : public testing::Test {
       Open(part);
       for (int type = 0; type < std::ssize(whole_->info.schema.node_types); ++type) {
         for (const int32_t fanout : {2, 4, kFullNeighborhood}) {
-          for (const bool replace : {false, true}) {
-            const SamplingSpec spec = SamplingSpec::Uniform(
+          for (const How how : {How::kUniform, How::kReplace, How::kLabor}) {
+            SamplingSpec spec = SamplingSpec::Uniform(
                 whole_->info.schema, std::vector<int32_t>(static_cast<size_t>(layers), fanout),
-                replace && fanout > 0);
+                how == How::kReplace && fanout > 0);
+            if (how == How::kLabor) DrawByLabor(&spec);
             CallStats stats;
             const auto seeds = Core(type, part);
             const auto found = Sample(*stores_.graph, type, seeds, spec, edge_ids, &stats);

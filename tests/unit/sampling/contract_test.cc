@@ -3,6 +3,7 @@
 
 #include "common/base/rng.h"
 #include "common/graph/partition.h"
+#include "common/sampling/kernel/fused_sampler.h"
 #include "common/sampling/kernel/one_layer.h"
 #include "common/sampling/samplers/local_source.h"
 #include "common/sampling/samplers/minibatch_builder.h"
@@ -126,6 +127,29 @@ TEST_F(SamplingContractTest, MinibatchesFromAWrittenGraphAreGolden) {
     ASSERT_TRUE(minibatch.ok()) << minibatch.status();
     EXPECT_EQ(minibatch->nodes, golden.expected.nodes) << golden.name;
     EXPECT_TRUE(*minibatch == golden.expected) << golden.name;
+  }
+}
+
+TEST(LaborContractTest, BuiltAndFusedMinibatchesAreGolden) {
+  const auto golden = LoadGoldenSampling("golden_labor_v1.json");
+  ASSERT_TRUE(golden.ok()) << golden.status();
+  const TestFolder folder;
+  const auto path = WriteTestGraph(golden->spec, folder.path() / "graph");
+  ASSERT_TRUE(path.ok()) << path.status();
+  const auto set = PartitionSet::Open(*path, {}, VerifyLevel::kContents);
+  ASSERT_TRUE(set.ok()) << set.status();
+  LocalSource source(&(*set)->schema(), &(*set)->topology(), nullptr);
+  FusedWorkspace workspace((*set)->schema());
+  ASSERT_GE(golden->minibatches.size(), 9U);
+  for (const GoldenMinibatch& expected : golden->minibatches) {
+    const auto built = BuildAlone((*set)->schema(), expected.request(), source);
+    ASSERT_TRUE(built.ok()) << built.status();
+    EXPECT_TRUE(*built == expected.expected) << expected.name << ", built";
+    Minibatch fused;
+    ASSERT_EQ(FusedSampler(&(*set)->schema(), &(*set)->topology())
+                  .Sample(expected.request(), &workspace, &fused),
+              OkStatus());
+    EXPECT_TRUE(fused == expected.expected) << expected.name << ", fused";
   }
 }
 

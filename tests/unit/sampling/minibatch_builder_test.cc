@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "common/base/thread_pool.h"
+#include "common/sampling/kernel/fused_sampler.h"
 #include "common/sampling/samplers/last_layer.h"
 #include "common/sampling/samplers/local_source.h"
 #include "tests/support/random_graph.h"
@@ -99,6 +101,97 @@ TEST(BuildMinibatchesTest, AgreesWithTheSlowOracleOnRandomTypedGraphs) {
                                           .nodes = 3 + static_cast<int64_t>(11 * seed % 120),
                                           .mean_degree = 1 + static_cast<double>(seed % 7)}),
                         seed + 1000);
+  }
+}
+
+// Fused, on one thread and on several, and asked for layer by layer.
+TEST(BuildMinibatchesTest, LaborAgreesWithTheSlowOracleHoweverItIsMade) {
+  ThreadPool pool("test", 3, 64);
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    CounterRng rng(Mix(seed + 170));
+    const RandomGraphOptions options = {.seed = seed,
+                                        .parts = 1 + static_cast<int>(seed % 4),
+                                        .nodes = 3 + static_cast<int64_t>(11 * seed % 120),
+                                        .mean_degree = 1 + static_cast<double>(seed % 11)};
+    const MemoryGraph graph(seed % 3 == 0 ? RandomGraph(options) : RandomTypedGraph(options),
+                            seed % 2 == 0 ? IdWidth::k32 : IdWidth::k64);
+    constexpr int32_t kFewFanouts[] = {-1, 0, 1, 2, 3, 5, 10};
+    SamplingSpec sampling = RandomSpec(graph.schema, kFewFanouts, 4, &rng);
+    DrawByLabor(rng.NextBounded(2) == 0, &sampling);
+    const RandomSeedLists seeds(graph.schema, UINT32_MAX, &rng);
+    const RandomExclusions exclude(graph, &rng);
+    const SampleRequest request{.seeds = seeds.lists(),
+                                .batch_seed = rng.Next(),
+                                .spec = &sampling,
+                                .exclude = exclude.edges(),
+                                .edge_ids = rng.NextBounded(2) == 0,
+                                .source_degrees = rng.NextBounded(2) == 0};
+    const Minibatch expected = SlowMinibatch(graph, request);
+    FusedWorkspace workspace(graph.schema);
+    for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+      LocalSource source(&graph.schema, &graph.topology, threads);
+      const auto built = BuildAlone(graph.schema, request, source);
+      ASSERT_TRUE(built.ok()) << built.status();
+      EXPECT_TRUE(*built == expected) << "graph " << seed;
+      Minibatch fused;
+      ASSERT_EQ(
+          FusedSampler(&graph.schema, &graph.topology, threads).Sample(request, &workspace, &fused),
+          OkStatus());
+      EXPECT_TRUE(fused == expected) << "graph " << seed;
+    }
+    if (seeds.lists().size() == 1) ExpectTrueEdges(graph, expected);
+  }
+}
+
+// Enough destinations for several chunks, and hubs whose edges go through the stream in pieces.
+TEST(BuildMinibatchesTest, ThreadsChangeNoLaborMinibatch) {
+  const MemoryGraph graph(RandomGraph({.seed = 3, .parts = 3, .nodes = 6000, .mean_degree = 60}),
+                          IdWidth::k32);
+  SamplingSpec spec = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{300, 5, 7});
+  DrawByLabor(false, &spec);
+  CounterRng rng(8);
+  const std::vector<int64_t> seeds = RandomSeeds(700, 6000, &rng);
+  const SampleRequest request{.seeds = {{.ids = seeds}}, .batch_seed = 5, .spec = &spec};
+  const Minibatch expected = SlowMinibatch(graph, request);
+  ThreadPool pool("test", 3, 64);
+  FusedWorkspace workspace(graph.schema);
+  for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+    LocalSource source(&graph.schema, &graph.topology, threads);
+    const auto built = BuildAlone(graph.schema, request, source);
+    ASSERT_TRUE(built.ok()) << built.status();
+    EXPECT_TRUE(*built == expected);
+    Minibatch fused;
+    ASSERT_EQ(
+        FusedSampler(&graph.schema, &graph.topology, threads).Sample(request, &workspace, &fused),
+        OkStatus());
+    EXPECT_TRUE(fused == expected);
+  }
+}
+
+// Degrees of inner layers' sources come with the next layer's draws; of the last, alone.
+TEST(BuildMinibatchesTest, LaborAsksForSourceDegreesOnceBehindTheLayers) {
+  const MemoryGraph graph(RandomGraph({.parts = 2, .nodes = 300}), IdWidth::k32);
+  SamplingSpec spec = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{3, 3});
+  DrawByLabor(false, &spec);
+  const std::vector<int64_t> seeds = {5, 50};
+  SampleRequest request{.seeds = {{.ids = seeds}}, .spec = &spec, .source_degrees = true};
+  BuilderWorkspaces workspaces(&graph.schema, 2);
+  LocalSource source(&graph.schema, &graph.topology, nullptr);
+  for (const bool source_degrees : {true, false}) {
+    request.source_degrees = source_degrees;
+    Minibatch minibatch;
+    MinibatchesInMaking making(graph.schema, {&request, 1}, &workspaces, {&minibatch, 1}, {});
+    std::vector<size_t> asked;
+    std::vector<bool> draws;
+    for (auto asks = making.Next(); asks.ok() && *asks; asks = making.Next()) {
+      asked.push_back(making.questions().draws.size());
+      draws.push_back(!making.questions().draws.front().rule.nothing());
+      ASSERT_EQ(source.Ask(making.questions(), making.answers()), OkStatus());
+    }
+    EXPECT_EQ(asked, std::vector<size_t>(source_degrees ? 3 : 2, 1));
+    EXPECT_EQ(draws, (source_degrees ? std::vector<bool>{true, true, false}
+                                     : std::vector<bool>{true, true}));
+    EXPECT_TRUE(minibatch == SlowMinibatch(graph, request));
   }
 }
 

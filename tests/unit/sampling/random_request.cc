@@ -16,6 +16,14 @@ SamplingSpec RandomSpec(const Schema& schema, std::span<const int32_t> fanouts,
   return spec;
 }
 
+void DrawByLabor(bool one_key, SamplingSpec* spec) {
+  for (auto& layer : spec->layers) {
+    for (auto& [relation, rule] : layer) {
+      rule = {.kind = DrawKind::kLabor, .fanout = rule.fanout, .one_key = one_key};
+    }
+  }
+}
+
 std::vector<int64_t> RandomSeeds(int64_t count, int64_t nodes, CounterRng* rng) {
   std::vector<int64_t> seeds(static_cast<size_t>(count));
   for (int64_t& id : seeds) {

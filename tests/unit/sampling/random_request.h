@@ -17,6 +17,9 @@ namespace halograph {
 [[nodiscard]] SamplingSpec RandomSpec(const Schema& schema, std::span<const int32_t> fanouts,
                                       uint64_t left_out_of, CounterRng* rng);
 
+// LABOR in place of what a spec draws, by one key or by one a layer.
+void DrawByLabor(bool one_key, SamplingSpec* spec);
+
 // Of 0 .. nodes - 1, any of them several times.
 [[nodiscard]] std::vector<int64_t> RandomSeeds(int64_t count, int64_t nodes, CounterRng* rng);
 

@@ -41,6 +41,34 @@ TEST_F(ValidateRequestTest, FanoutOutOfRangeNamesValueLayerAndRelation) {
   ExpectError(absl::StatusCode::kOutOfRange, {"1048577"});
 }
 
+TEST_F(ValidateRequestTest, LaborByWeightOrWithReplacementIsInvalidNamingTheRelation) {
+  for (auto& layer : spec_.layers) {
+    for (auto& [relation, rule] : layer) rule.kind = DrawKind::kLabor;
+  }
+  EXPECT_TRUE(Validate().ok());
+  DrawRule& rule = spec_.layers[1][2].rule;
+  rule.replace = true;
+  ExpectError(absl::StatusCode::kInvalidArgument,
+              {"layer 1", schema_.relations[2].triple(), "with replacement"});
+  rule.replace = false;
+  rule.weight = 0;
+  ExpectError(absl::StatusCode::kInvalidArgument,
+              {"layer 1", schema_.relations[2].triple(), "by an edge feature"});
+  rule.weight = -1;
+  rule.fanout = kMaxFanout + 1;
+  ExpectError(absl::StatusCode::kOutOfRange, {"1048577"});
+}
+
+TEST_F(ValidateRequestTest, LayerWiseDrawsByOneKeyAreInvalid) {
+  for (auto& layer : spec_.layers) {
+    for (auto& [relation, rule] : layer) {
+      rule.kind = DrawKind::kLadies;
+      rule.one_key = true;
+    }
+  }
+  ExpectError(absl::StatusCode::kInvalidArgument, {"layer 0", "a key of each layer"});
+}
+
 TEST_F(ValidateRequestTest, UnknownRepeatedOrUnorderedRelationIsInvalid) {
   spec_.layers[1][0].relation = 4;
   ExpectError(absl::StatusCode::kInvalidArgument, {"layer 1", "relation 4"});

@@ -1,5 +1,6 @@
 #include "tests/unit/sampling/slow_sampling.h"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
@@ -64,6 +65,32 @@ int64_t EdgesBefore(const InEdges& in_edges, int64_t v) {
   int64_t edges = 0;
   for (int64_t before = 0; before < v; ++before) edges += std::ssize(in_edges[before]);
   return edges;
+}
+
+std::vector<int64_t> SlowLabor(const std::vector<int64_t>& sources, int32_t fanout,
+                               uint64_t layer_key) {
+  std::vector<int64_t> positions;
+  for (size_t p = 0; p < sources.size(); ++p) {
+    const uint64_t number =
+        Bounded(SubKey(layer_key, static_cast<uint64_t>(sources[p])), sources.size());
+    const bool all = fanout < 0 || std::ssize(sources) <= fanout;
+    if (all || static_cast<int64_t>(number) < fanout) positions.push_back(static_cast<int64_t>(p));
+  }
+  return positions;
+}
+
+// One destination of LABOR, whose edges are in the block since `begin`.
+void AddSlowEstimate(const std::vector<int64_t>& in_edges, int64_t v, const DrawRule& rule,
+                     const EdgeSet& excluded, Block* block) {
+  const auto degree = std::ssize(in_edges);
+  const bool all = rule.fanout < 0 || degree <= rule.fanout;
+  block->coefficients.resize(
+      block->indices.size(),
+      all ? 1.0F : static_cast<float>(static_cast<double>(degree) / rule.fanout));
+  const auto left_out = std::count_if(in_edges.begin(), in_edges.end(), [&](int64_t u) {
+    return excluded.contains({u, v});
+  });
+  block->degrees.push_back(static_cast<float>(degree - left_out));
 }
 
 // What is drawn of a relation's sources for all `destinations`, with the factor of each.
@@ -174,8 +201,9 @@ Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request) 
       layer.num_destinations.push_back(static_cast<int64_t>(list.ids.size()));
     }
     for (const auto& [relation, rule] : request.spec->layers[l]) {
-      const uint64_t key = LayerKey(request.batch_seed, static_cast<int>(l),
+      const uint64_t key = LayerKey(request.batch_seed, rule.one_key ? 0 : static_cast<int>(l),
                                     static_cast<int>(schema.relations.size()), relation);
+      const bool labor = rule.kind == DrawKind::kLabor;
       if (!rule.node_wise() && !rule.nothing()) {
         layer.blocks.push_back(SlowLayerWise(graph, request, relation, rule, key,
                                              destinations[schema.DestinationType(relation)],
@@ -188,14 +216,16 @@ Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request) 
       for (const int64_t v : destinations[schema.DestinationType(relation)]) {
         const std::vector<int64_t>& in_edges = graph.relations[relation]->in_edges()[v];
         const int64_t first_edge = EdgesBefore(graph.relations[relation]->in_edges(), v);
-        for (const int64_t position : SlowPositions(static_cast<int64_t>(in_edges.size()),
-                                                    rule.fanout, rule.replace, key, v)) {
+        for (const int64_t position : labor ? SlowLabor(in_edges, rule.fanout, key)
+                                            : SlowPositions(static_cast<int64_t>(in_edges.size()),
+                                                            rule.fanout, rule.replace, key, v)) {
           if (excluded.contains({in_edges[position], v})) continue;
           if (request.edge_ids) block.edge_ids.push_back(first_edge + position);
           block.indices.push_back(lists[schema.SourceType(relation)].Add(in_edges[position]));
           ++result.sampled_edges;
         }
         block.indptr.push_back(static_cast<int64_t>(block.indices.size()));
+        if (labor && rule.fanout != 0) AddSlowEstimate(in_edges, v, rule, excluded, &block);
       }
       layer.blocks.push_back(std::move(block));
     }
@@ -205,6 +235,14 @@ Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request) 
     for (size_t b = 0; b < layer.blocks.size(); ++b) {  // others may have drawn more of the type
       const auto& [relation, rule] = request.spec->layers[l][b];
       const int type = schema.SourceType(relation);
+      if (request.source_degrees && rule.kind == DrawKind::kLabor && !rule.nothing() &&
+          type == schema.DestinationType(relation)) {
+        for (int64_t i = layer.num_destinations[type]; i < layer.num_sources[type]; ++i) {
+          const int64_t u = lists[type].ids[i];
+          layer.blocks[b].degrees.push_back(
+              static_cast<float>(graph.relations[relation]->in_edges()[u].size()));
+        }
+      }
       if (request.source_degrees && !rule.node_wise() && !rule.nothing() &&
           type == schema.DestinationType(relation)) {
         layer.blocks[b].degrees.resize(layer.num_sources[type]);

@@ -15,7 +15,7 @@ namespace halograph {
 [[nodiscard]] std::vector<int64_t> SlowPositions(int64_t degree, int32_t fanout, bool replace,
                                                  uint64_t layer_key, int64_t v);
 
-// Of uniform draws and layer-wise ones.
+// Of uniform draws, LABOR's and layer-wise ones.
 [[nodiscard]] Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request);
 
 }  // namespace halograph
