@@ -68,7 +68,7 @@ class GraphServiceImpl final : public GraphRpcs {
                                        grpc::ByteBuffer* reply) override {
     return StartCall(context_.calls, Method::kColumnSums, Admission::kWork, context, request, reply,
                      [this](grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* out) {
-                       return DoColumnSums(bytes, scope.memory, out);
+                       return DoColumnSums(bytes, scope, out);
                      });
   }
 
@@ -77,7 +77,7 @@ class GraphServiceImpl final : public GraphRpcs {
                                     grpc::ByteBuffer* reply) override {
     return StartCall(context_.calls, Method::kExtract, Admission::kWork, context, request, reply,
                      [this](grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* out) {
-                       return DoExtract(bytes, scope.memory, out);
+                       return DoExtract(bytes, scope, out);
                      });
   }
 
@@ -88,16 +88,18 @@ class GraphServiceImpl final : public GraphRpcs {
     return WriteSampleReply(sample_, plans, memory, reply);
   }
 
-  Status DoColumnSums(grpc::ByteBuffer* bytes, ReplyMemory& memory, grpc::ByteBuffer* reply) const {
+  Status DoColumnSums(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const wire::ColumnSumsRequest request, ParseColumnSumsRequest(*bytes));
-    HG_ASSIGN_OR_RETURN(const std::vector<ColumnSumsAnswer> answers, column_sums_.Answer(request));
-    return WriteColumnSumsReply(answers, memory, reply);
+    HG_ASSIGN_OR_RETURN(const std::vector<ColumnSumsAnswer> answers,
+                        column_sums_.Answer(request, scope.limits));
+    return WriteColumnSumsReply(answers, scope.memory, reply);
   }
 
-  Status DoExtract(grpc::ByteBuffer* bytes, ReplyMemory& memory, grpc::ByteBuffer* reply) const {
+  Status DoExtract(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const wire::ExtractRequest request, ParseExtractRequest(*bytes));
-    HG_ASSIGN_OR_RETURN(const std::vector<ExtractAnswer> answers, extract_.Answer(request));
-    return WriteExtractReply(answers, memory, reply);
+    HG_ASSIGN_OR_RETURN(const std::vector<ExtractAnswer> answers,
+                        extract_.Answer(request, scope.limits));
+    return WriteExtractReply(answers, scope.memory, reply);
   }
 
   Status DoReadTopology(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {

@@ -60,8 +60,9 @@ class OwnPartGraphStore final : public GraphStore {
       return Split(questions, split.get());
     });
     split->rest_context = InnerContext(context);
-    const StatusDone give = [split, done = std::move(done)](Status status) {
+    const StatusDone give = [this, split, done = std::move(done)](Status status) {
       split->rest_context.post = nullptr;  // it is its caller's
+      idle_.Give(split);                   // first: `done` may end the store
       done(std::move(status));
     };
     if (!made.ok()) return give(made);

@@ -1,5 +1,7 @@
 #include "client/part_alone/halo_columns.h"
 
+#include <set>
+
 #include "common/sampling/kernel/column_sums.h"
 #include "common/sampling/kernel/extract_edges.h"
 #include "common/sampling/kernel/rows.h"
@@ -28,7 +30,8 @@ Status HaloColumns::Damaged(int relation) const {
 Status HaloColumns::Sum(std::span<const ColumnGroup> groups, std::vector<ColumnSums>* sums,
                         int64_t* cut) const {
   sums->resize(groups.size());
-  const auto workspace = workspaces_.Take();
+  std::set<const int64_t*> counted;  // relations of one layer ask about the same list
+  const IdlePool<ColumnWorkspace>::Lease workspace(&workspaces_);
   for (size_t g = 0; g < groups.size(); ++g) {
     const ColumnGroup& group = groups[g];
     if (group.page.has_value()) {
@@ -36,7 +39,9 @@ Status HaloColumns::Sum(std::span<const ColumnGroup> groups, std::vector<ColumnS
                                 halo_.manifest().part);
     }
     const Known known = KnownOf(group.relation, group.destinations);
-    *cut += std::ssize(group.destinations) - std::ssize(known.rows);
+    if (counted.insert(group.destinations.data()).second) {
+      *cut += std::ssize(group.destinations) - std::ssize(known.rows);
+    }
     const std::string triple = schema_.relations[group.relation].triple();
     HG_RETURN_IF_ERROR(SumColumns(ColumnEdgesOf(schema_, rows_, group.relation, triple), known.rows,
                                   group.value, workspace.get(), &(*sums)[g]));
@@ -47,7 +52,7 @@ Status HaloColumns::Sum(std::span<const ColumnGroup> groups, std::vector<ColumnS
 Status HaloColumns::Extract(std::span<const EdgeGroup> groups,
                             std::vector<ExtractedEdges>* edges) const {
   edges->resize(groups.size());
-  const auto workspace = workspaces_.Take();
+  const IdlePool<ColumnWorkspace>::Lease workspace(&workspaces_);
   for (size_t g = 0; g < groups.size(); ++g) {
     HG_RETURN_IF_ERROR(ExtractGroup(groups[g], workspace.get(), &(*edges)[g]));
   }

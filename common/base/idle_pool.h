@@ -9,32 +9,40 @@
 
 namespace halograph {
 
-// Thread-safe. Outlives what it lends.
+// Thread-safe.
 template <typename T>
 class IdlePool {
  public:
-  // One that nobody uses now, as its last user left it; or a new one.
+  // One that nobody uses now, as its last user left it; or a new one. Who has it gives it back.
   [[nodiscard]] std::shared_ptr<T> Take() {
-    std::unique_ptr<T> object = TakeIdle();
-    if (object == nullptr) object = std::make_unique<T>();
-    return {object.release(), [this](T* used) { Give(std::unique_ptr<T>(used)); }};
-  }
-
- private:
-  [[nodiscard]] std::unique_ptr<T> TakeIdle() {
     const MutexLock lock(mutex_);
-    if (idle_.empty()) return nullptr;
-    std::unique_ptr<T> object = std::move(idle_.back());
+    if (idle_.empty()) return std::make_shared<T>();
+    std::shared_ptr<T> object = std::move(idle_.back());
     idle_.pop_back();
     return object;
   }
-  void Give(std::unique_ptr<T> object) {
+  void Give(std::shared_ptr<T> object) {
     const MutexLock lock(mutex_);
     idle_.push_back(std::move(object));
   }
 
+  // One for a block of code, at whose end it is given back. The pool outlives it.
+  class Lease {
+   public:
+    explicit Lease(IdlePool* pool) : pool_(pool), object_(pool->Take()) {}
+    ~Lease() { pool_->Give(std::move(object_)); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    [[nodiscard]] T* get() const { return object_.get(); }
+
+   private:
+    IdlePool* const pool_;
+    std::shared_ptr<T> object_;
+  };
+
+ private:
   Mutex mutex_;
-  std::vector<std::unique_ptr<T>> idle_ HG_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<T>> idle_ HG_GUARDED_BY(mutex_);
 };
 
 }  // namespace halograph

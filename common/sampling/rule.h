@@ -32,8 +32,8 @@ enum class LayerEstimate : uint8_t {
 
 struct DrawRule {
   DrawKind kind = DrawKind::kNeighbor;
-  // Node-wise: edges a destination; -1: all in-edges. Layer-wise: nodes; -1: all that have an edge
-  // into a destination. 0: none.
+  // Node-wise: edges a destination; -1: all in-edges. Layer-wise: nodes; -1: all candidates,
+  // which have an edge into a destination, or, of kFastGcn, any edge. 0: none.
   int32_t fanout = 0;
   bool replace = false;  // with replacement
   int weight = -1;       // index of the relation's edge feature to draw by; -1: uniformly

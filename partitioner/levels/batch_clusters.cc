@@ -215,6 +215,9 @@ class Clustering {
 }  // namespace
 
 Status CheckBatchClusters(int clusters, int trainers_per_part) {
+  if (clusters > kMaxBatchClusters) {
+    return OutOfRange("--batch-clusters {}, expected at most {}", clusters, kMaxBatchClusters);
+  }
   if (clusters >= trainers_per_part) return OkStatus();
   return InvalidArgument(
       "--batch-clusters {} with --trainers-per-part {}: each sub-part has clusters of its own; "

@@ -5,18 +5,6 @@
 #include "common/sampling/kernel/column_sums.h"
 
 namespace halograph::server {
-namespace {
-
-// A relation of one part alone.
-RelationTopology EdgesOfPart(const ServedGraph& graph, int relation, int part) {
-  const auto boundaries = graph.book().NodeBoundaries(graph.schema().DestinationType(relation));
-  std::vector<CscSegment> segments(static_cast<size_t>(graph.book().num_parts()));
-  segments[static_cast<size_t>(part)] = graph.Find(part)->Edges(relation);
-  return {{boundaries.begin(), boundaries.end()}, std::move(segments)};
-}
-
-}  // namespace
-
 StatusOr<ColumnRelation> FindColumnRelation(const ServedGraph& graph, const std::string& name) {
   const Schema& schema = graph.schema();
   HG_ASSIGN_OR_RETURN(const int index, schema.RelationIndex(name));
@@ -46,25 +34,27 @@ StatusOr<int64_t> ColumnReplyBytes(int64_t max_reply_bytes, int64_t max_bytes) {
   return max_bytes == 0 ? max_reply_bytes : std::min(max_bytes, max_reply_bytes);
 }
 
-StatusOr<OutDegreeCounts::Counts> OutDegreeCounts::Of(const ColumnRelation& relation, int part) {
+std::shared_ptr<OutDegreeCounts::Entry> OutDegreeCounts::EntryOf(int relation, int part) {
   const MutexLock lock(mutex_);
-  if (counts_ != nullptr && relation_ == relation.index && part_ == part) return counts_;
-  counts_.reset();  // before there is another
-  const RelationTopology own = EdgesOfPart(*graph_, relation.index, part);
+  if (relation_ != relation) of_parts_.clear();
+  relation_ = relation;
+  std::shared_ptr<Entry>& entry = of_parts_[part];
+  if (entry == nullptr) entry = std::make_shared<Entry>();
+  return entry;
+}
+
+StatusOr<OutDegreeCounts::Counts> OutDegreeCounts::Of(const ColumnRelation& relation, int part) {
+  const std::shared_ptr<Entry> entry = EntryOf(relation.index, part);
+  const MutexLock lock(entry->mutex);
+  if (entry->counts != nullptr) return entry->counts;
+  const RelationTopology own = relation.edges.topology->Only(part);
   ColumnEdges edges = relation.edges;
   edges.topology = &own;
   auto counts = std::make_shared<std::vector<uint32_t>>();
   ++times_counted_;
   HG_RETURN_IF_ERROR(CountOutDegrees(edges, {0, edges.num_sources}, counts.get()));
-  counts_ = std::move(counts);
-  relation_ = relation.index;
-  part_ = part;
-  return counts_;
-}
-
-int64_t OutDegreeCounts::times_counted() const {
-  const MutexLock lock(mutex_);
-  return times_counted_;
+  entry->counts = std::move(counts);
+  return entry->counts;
 }
 
 }  // namespace halograph::server

@@ -2,8 +2,10 @@
 // in. Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,8 +49,8 @@ struct ColumnRelation {
 [[nodiscard]] StatusOr<int64_t> ColumnReplyBytes(int64_t max_reply_bytes, int64_t max_bytes);
 
 // How many edges of one part each source has, for the pages of it that clients ask for. Counted at
-// the first page, out of all edges; the last relation and part that were counted stay, at 4 bytes a
-// node of the source type.
+// the first page, out of all edges; those of the parts served here stay for the relation that was
+// asked about last, at 4 bytes a node of the source type for each part.
 class OutDegreeCounts {
  public:
   using Counts = std::shared_ptr<const std::vector<uint32_t>>;
@@ -56,19 +58,25 @@ class OutDegreeCounts {
   // `graph` must outlive it.
   explicit OutDegreeCounts(const ServedGraph* graph) : graph_(graph) {}
 
-  // By source, of a part that is served. Who comes while another counts waits. Errors as
+  // By source, of a part that is served. Who comes while another counts the same waits. Errors as
   // CountOutDegrees.
   [[nodiscard]] StatusOr<Counts> Of(const ColumnRelation& relation, int part);
   // How often edges were counted.
-  [[nodiscard]] int64_t times_counted() const;
+  [[nodiscard]] int64_t times_counted() const { return times_counted_; }
 
  private:
+  // Of one relation and part.
+  struct Entry {
+    Mutex mutex;
+    Counts counts HG_GUARDED_BY(mutex);
+  };
+  [[nodiscard]] std::shared_ptr<Entry> EntryOf(int relation, int part);
+
   const ServedGraph* graph_;
-  mutable Mutex mutex_;
+  Mutex mutex_;
   int relation_ HG_GUARDED_BY(mutex_) = -1;
-  int part_ HG_GUARDED_BY(mutex_) = -1;
-  Counts counts_ HG_GUARDED_BY(mutex_);
-  int64_t times_counted_ HG_GUARDED_BY(mutex_) = 0;
+  std::map<int, std::shared_ptr<Entry>> of_parts_ HG_GUARDED_BY(mutex_);  // of that relation
+  std::atomic<int64_t> times_counted_ = 0;
 };
 
 }  // namespace halograph::server

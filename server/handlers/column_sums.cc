@@ -73,31 +73,30 @@ Status ColumnSumsHandler::AnswerPage(const wire::ColumnSumsGroup& group,
     answer->sums.sources.push_back(source);
     answer->sums.sums.push_back(degree);
   }
-  answer->end = answer->sums.sources.size();
   return OkStatus();
 }
 
 Status ColumnSumsHandler::AnswerGroup(const wire::ColumnSumsGroup& group,
-                                      const ColumnRelation& relation, int64_t* room,
-                                      ColumnSumsAnswer* answer) const {
+                                      const ColumnRelation& relation, ColumnSums* all,
+                                      int64_t* room, ColumnSumsAnswer* answer) const {
   answer->wide = relation.wide;
   if (group.page) return AnswerPage(group, relation, room, answer);
-  const auto workspace = workspaces_->Take();
+  const ColumnWorkspaces::Lease workspace(workspaces_);
   HG_RETURN_IF_ERROR(SumColumns(relation.edges, group.destinations,
-                                static_cast<ColumnValue>(group.value), workspace.get(),
-                                &answer->sums));
-  const std::vector<int64_t>& sources = answer->sums.sources;
+                                static_cast<ColumnValue>(group.value), workspace.get(), all));
+  const std::vector<int64_t>& sources = all->sources;
   const auto first = std::lower_bound(sources.begin(), sources.end(), group.from_source);
-  answer->begin = answer->end = static_cast<size_t>(first - sources.begin());
-  while (answer->end < sources.size() && Fits(answer->wide, answer->sums.sums[answer->end], room)) {
-    ++answer->end;
-  }
-  answer->more = answer->end < sources.size();
+  const auto begin = first - sources.begin();
+  auto end = begin;
+  while (end < std::ssize(sources) && Fits(answer->wide, all->sums[end], room)) ++end;
+  answer->sums.sources.assign(sources.begin() + begin, sources.begin() + end);
+  answer->sums.sums.assign(all->sums.begin() + begin, all->sums.begin() + end);
+  answer->more = end < std::ssize(sources);
   return OkStatus();
 }
 
 StatusOr<std::vector<ColumnSumsAnswer>> ColumnSumsHandler::Answer(
-    const wire::ColumnSumsRequest& request) const {
+    const wire::ColumnSumsRequest& request, const WorkLimits& limits) const {
   HG_RETURN_IF_ERROR(CheckColumnGroups(*graph_, request.groups.size()));
   HG_ASSIGN_OR_RETURN(const int64_t bytes, ColumnReplyBytes(max_reply_bytes_, request.max_bytes));
   std::vector<ColumnRelation> relations;
@@ -107,14 +106,16 @@ StatusOr<std::vector<ColumnSumsAnswer>> ColumnSumsHandler::Answer(
     relations.push_back(relation);
   }
   std::vector<ColumnSumsAnswer> answers;
+  ColumnSums all;
   int64_t room = bytes;
   for (size_t g = 0; g < request.groups.size(); ++g) {
     room -= wire::kColumnSumsGroupOverhead;
     if (room < 0 && g > 0) break;
+    HG_RETURN_IF_ERROR(limits.Check());
     ColumnSumsAnswer& answer = answers.emplace_back();
-    HG_RETURN_IF_ERROR(AnswerGroup(request.groups[g], relations[g], &room, &answer));
+    HG_RETURN_IF_ERROR(AnswerGroup(request.groups[g], relations[g], &all, &room, &answer));
     if (!answer.more && room >= 0) continue;
-    if (answer.begin == answer.end) answers.pop_back();  // not even its first
+    if (answer.sums.sources.empty()) answers.pop_back();  // not even its first
     break;
   }
   if (answers.empty() && !request.groups.empty()) {

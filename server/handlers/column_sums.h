@@ -2,8 +2,8 @@
 // destinations that are owned here, or over all edges of a part that is served here. Thread-safe.
 //
 // Where a message does not hold all candidates of a group, the client asks again for those behind,
-// and they are added up once more. Beside the tables of its workspace a call takes 16 bytes a
-// candidate of the group that it works on.
+// and they are added up once more. Beside the tables of its workspace a call takes what it answers,
+// and 16 bytes a candidate of the group that it works on, twice that while they grow.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,14 @@
 
 namespace halograph::server {
 
-// The answer to one group: candidates [begin, end) of the sums.
+// The answer to one group.
 struct ColumnSumsAnswer {
   ColumnSums sums;
-  size_t begin = 0;
-  size_t end = 0;
   bool wide = false;  // sources take 8 bytes each instead of 4
-  bool more = false;  // candidates behind `end` are missing
+  bool more = false;  // candidates behind these are missing
 
   [[nodiscard]] wire::ColumnSumsGroupShape shape() const {
-    return {.sources = std::span(sums.sources).subspan(begin, end - begin),
-            .sums = std::span(sums.sums).subspan(begin, end - begin),
-            .wide = wide,
-            .more = more};
+    return {.sources = sums.sources, .sums = sums.sums, .wide = wide, .more = more};
   }
 };
 
@@ -52,8 +47,9 @@ class ColumnSumsHandler {
   //                      than 2^32 - 1 edges
   //   ResourceExhausted  not even one candidate fits
   //   DataLoss           damaged offsets or sources: names the relation and the node
+  //   Cancelled, DeadlineExceeded  `limits`, which are looked at between groups
   [[nodiscard]] StatusOr<std::vector<ColumnSumsAnswer>> Answer(
-      const wire::ColumnSumsRequest& request) const;
+      const wire::ColumnSumsRequest& request, const WorkLimits& limits = {}) const;
 
   [[nodiscard]] const OutDegreeCounts& out_degrees() const { return out_degrees_; }
 
@@ -61,9 +57,10 @@ class ColumnSumsHandler {
   [[nodiscard]] StatusOr<ColumnRelation> Check(const wire::ColumnSumsGroup& group) const;
   [[nodiscard]] Status CheckPage(const wire::ColumnSumsGroup& group,
                                  const ColumnRelation& relation) const;
-  // Sets the candidates of the group that `room` bytes hold; takes away what they take.
+  // Sets the candidates of the group that `room` bytes hold; takes away what they take. `all`: its
+  // memory is reused.
   [[nodiscard]] Status AnswerGroup(const wire::ColumnSumsGroup& group,
-                                   const ColumnRelation& relation, int64_t* room,
+                                   const ColumnRelation& relation, ColumnSums* all, int64_t* room,
                                    ColumnSumsAnswer* answer) const;
   [[nodiscard]] Status AnswerPage(const wire::ColumnSumsGroup& group,
                                   const ColumnRelation& relation, int64_t* room,

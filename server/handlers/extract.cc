@@ -49,16 +49,17 @@ size_t EndOfEdges(std::span<const ColumnRow> rows, size_t begin, int64_t edges) 
 }  // namespace
 
 StatusOr<bool> ExtractHandler::AddEdges(const wire::ExtractGroup& group, const ColumnEdges& edges,
-                                        int64_t* room, ExtractAnswer* answer,
-                                        TooLarge* left) const {
+                                        const WorkLimits& limits, int64_t* room,
+                                        ExtractAnswer* answer, TooLarge* left) const {
   if (group.destinations.empty()) return true;
   const std::span<const int64_t> all = group.destinations;
-  const auto workspace = workspaces_->Take();
+  const ColumnWorkspaces::Lease workspace(workspaces_);
   std::vector<ColumnRow> rows;
   HG_RETURN_IF_ERROR(FindColumnRows(edges, all, &rows).status());
   const int64_t at_once = std::max(edges_at_once_, kEdgesAColumn * std::ssize(group.columns));
   ExtractedEdges extracted;
   for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    HG_RETURN_IF_ERROR(limits.Check());
     end = EndOfEdges(rows, begin, at_once);
     HG_RETURN_IF_ERROR(ExtractEdges(edges, all.subspan(begin, end - begin), group.columns,
                                     {.edge_ids = group.edge_ids}, workspace.get(), &extracted));
@@ -88,8 +89,8 @@ StatusOr<bool> ExtractHandler::AddDegrees(const wire::ExtractGroup& group, const
   return true;
 }
 
-StatusOr<std::vector<ExtractAnswer>> ExtractHandler::Answer(
-    const wire::ExtractRequest& request) const {
+StatusOr<std::vector<ExtractAnswer>> ExtractHandler::Answer(const wire::ExtractRequest& request,
+                                                            const WorkLimits& limits) const {
   HG_RETURN_IF_ERROR(CheckColumnGroups(*graph_, request.groups.size()));
   HG_ASSIGN_OR_RETURN(const int64_t bytes, ColumnReplyBytes(max_reply_bytes_, request.max_bytes));
   std::vector<ColumnEdges> edges;
@@ -107,13 +108,19 @@ StatusOr<std::vector<ExtractAnswer>> ExtractHandler::Answer(
     room -= wire::kExtractGroupOverhead;
     if (room < 0 && g > 0) break;
     ExtractAnswer& answer = answers.emplace_back();
-    HG_ASSIGN_OR_RETURN(bool whole, AddEdges(request.groups[g], edges[g], &room, &answer, &left));
+    HG_ASSIGN_OR_RETURN(bool whole,
+                        AddEdges(request.groups[g], edges[g], limits, &room, &answer, &left));
     if (whole) {
       HG_ASSIGN_OR_RETURN(whole, AddDegrees(request.groups[g], edges[g], &room, &answer));
     }
     if (whole && room >= 0) continue;
     if (answer.counts.empty() && answer.other_degrees.empty()) answers.pop_back();
     break;
+  }
+  if (answers.empty() && !request.groups.empty() && left.node < 0) {
+    return ResourceExhausted(
+        "{}: a message of {} bytes holds no in-degree: raise --max-message-bytes",
+        request.groups[0].relation, bytes);
   }
   if (answers.empty() && !request.groups.empty()) {
     return ResourceExhausted(

@@ -55,18 +55,20 @@ class ExtractHandler {
   //   ResourceExhausted  not even the first destination fits: names it and the number of its edges,
   //                      and says what to do
   //   DataLoss           damaged offsets or sources: names the relation and the node
-  [[nodiscard]] StatusOr<std::vector<ExtractAnswer>> Answer(
-      const wire::ExtractRequest& request) const;
+  //   Cancelled, DeadlineExceeded  `limits`, which are looked at between some edges
+  [[nodiscard]] StatusOr<std::vector<ExtractAnswer>> Answer(const wire::ExtractRequest& request,
+                                                            const WorkLimits& limits = {}) const;
 
  private:
   // The first of a group that did not fit.
   struct TooLarge {
-    int64_t node = 0;
+    int64_t node = -1;  // none was tried
     int64_t edges = 0;  // from the columns
   };
   // What `room` bytes hold; takes away what that takes. False: not all of it.
   [[nodiscard]] StatusOr<bool> AddEdges(const wire::ExtractGroup& group, const ColumnEdges& edges,
-                                        int64_t* room, ExtractAnswer* answer, TooLarge* left) const;
+                                        const WorkLimits& limits, int64_t* room,
+                                        ExtractAnswer* answer, TooLarge* left) const;
   [[nodiscard]] StatusOr<bool> AddDegrees(const wire::ExtractGroup& group, const ColumnEdges& edges,
                                           int64_t* room, ExtractAnswer* answer) const;
 

@@ -8,7 +8,9 @@ from harness.training import train
 
 SMALL = dict(hidden=16, batch_size=50, seed=3, threads=1, epochs=2)
 # Each with options that leave defaults.
-SAMPLERS = (dict(sampler="ladies"),
+SAMPLERS = (dict(sampler="labor", fanouts="5,3"),
+            dict(sampler="labor", model="gcn", fanouts="5,3", labor_shared=True),
+            dict(sampler="ladies"),
             dict(sampler="ladies", model="gcn", layer_nodes="40,60"),
             dict(sampler="ladies", model="gat", layer_nodes="40,-1", layer_probability="count"),
             dict(sampler="ladies", layer_nodes="30,30", layer_estimate="normalized"),
@@ -58,7 +60,7 @@ class SamplersTest(programs.ProgramTest):
 
     def test_what_does_not_fit_is_refused_by_name(self):
         for given, words in (
-                (("--sampler", "ladies", "--fanouts", "5,5"), ("--fanouts", "neighbor", "ladies")),
+                (("--sampler", "ladies", "--fanouts", "5,5"), ("--fanouts", "neighbor or labor", "ladies")),
                 (("--layer-nodes", "5,5"), ("--layer-nodes", "--sampler ladies")),
                 (("--sampler", "ladies", "--layer-nodes", "5"), ("--layer-nodes", "--layers 2")),
                 (("--sampler", "ladies", "--layer-nodes", "5,-2"), ("--layer-nodes", "-2")),
@@ -67,7 +69,11 @@ class SamplersTest(programs.ProgramTest):
                 (("--sampler", "fastgcn", "--layer-probability", "sqrt"),
                  ("--layer-probability", "ladies", "fastgcn")),
                 (("--sampler", "ladies", "--full-batch"), ("--full-batch", "--sampler ladies")),
-                (("--sampler", "ladies", "--replace"), ("--replace", "neighbor")),
+                (("--sampler", "ladies", "--labor-shared"), ("--labor-shared", "--sampler labor")),
+                (("--sampler", "fastgcn", "--part-only", "--average-every", "1"),
+                 ("--part-only", "fastgcn", "ladies")),
+                (("--sampler", "fastgcn", "--sampler-memory", "1KiB"),
+                 ("fastgcn", "--sampler-memory", "10.6 KiB")),
                 (("--sampler", "ladies", "--model", "gcn", "--edge-weight", "w"),
                  ("--edge-weight w", "gcn", "ladies"))):
             self.assertCode(2, self.box.run("halograph-train", "--graph", self.graph, *given), *words)

@@ -52,6 +52,12 @@ Status CheckCompact(const TrainOptions& o) {
         "--compact device and --device cpu: there is no device to do it; leave out --compact, or "
         "give --device cuda");
   }
+  if (o.sampler.estimates()) {
+    return InvalidArgument(
+        "--compact device and --sampler {}: only neighbours are numbered on a device; leave out "
+        "--compact, or give --sampler neighbor",
+        o.sampler.name);
+  }
   if (o.graph.empty() && !o.hybrid()) return OkStatus();
   return InvalidArgument(
       "--compact device and {}: minibatches are sampled here then, and numbered while they are "
@@ -228,6 +234,11 @@ Status CheckSampling(const TrainOptions& o) {
     HG_RETURN_IF_ERROR(CheckFanouts("--fanouts", o.AllFanouts(), o.layers));
   }
   HG_RETURN_IF_ERROR(CheckLayerNodes(o.sampler, o.layers));
+  if (o.part_only && o.sampler.name == "fastgcn") {
+    return InvalidArgument(
+        "--part-only and --sampler fastgcn: it draws by the out-degrees of the whole graph, which "
+        "no part has; give --sampler ladies or neighbor");
+  }
   if (!o.sampler.estimates() || o.model_options == nullptr) return OkStatus();
   const auto kind = FindModelKind(o.model);
   if (!o.edge_weight.empty() && kind.ok() && (*kind)->needs.source_degrees) {

@@ -46,7 +46,7 @@ bool SamplerOptions::reads_fanouts() const {
 
 bool SamplerOptions::estimates() const {
   const auto kind = FindSampler(name);
-  return kind.ok() && (*kind)->kind != DrawKind::kNeighbor;
+  return kind.ok() && IsEstimate({.kind = (*kind)->kind, .fanout = 1});
 }
 
 void AddSamplerRows(OptionTable& rows, SamplerOptions* o) {
@@ -59,10 +59,14 @@ void AddSamplerRows(OptionTable& rows, SamplerOptions* o) {
   rows.Add("sampler", &o->name, help).OneOf(names).AllRanks().Mark(kOfNeighbors | kOfTraining);
   rows.Add("layer-nodes", &o->layer_nodes,
            "sources that a layer-wise sampler draws of each relation, one number a layer, from the "
-           "seeds outward; -1: all that have an edge into the layer")
+           "seeds outward; -1: all that have an edge into the layer, of fastgcn any edge")
       .Range(kFullNeighborhood, kMaxLayerNodes)
       .ValueName("N")
       .DefaultText("--batch-size in each layer")
+      .AllRanks()
+      .Mark(kOfNeighbors | kOfTraining);
+  rows.Add("labor-shared", &o->labor_shared,
+           "labor draws all layers by the same numbers, so that they share more sources")
       .AllRanks()
       .Mark(kOfNeighbors | kOfTraining);
   rows.AddChoice("layer-probability", &o->layer_probability,
@@ -103,6 +107,15 @@ Status CheckLayerNodes(const SamplerOptions& options, int64_t layers) {
   if (options.layer_nodes.empty() || std::ssize(options.layer_nodes) == layers) return OkStatus();
   return InvalidArgument("--layer-nodes has {} numbers; --layers {} needs one each",
                          options.layer_nodes.size(), layers);
+}
+
+void DrawAs(const SamplerOptions& options, SamplingSpec* spec) {
+  for (std::vector<RelationRule>& layer : spec->layers) {
+    for (auto& [relation, rule] : layer) {
+      rule.kind = (*FindSampler(options.name))->kind;
+      rule.one_key = options.labor_shared;
+    }
+  }
 }
 
 SamplingSpec LayerWiseSpec(const SamplerOptions& options, const Schema& schema, int64_t layers,

@@ -22,6 +22,7 @@ struct SamplerOptions {
   std::vector<int32_t> layer_nodes;
   ProbabilityChoice layer_probability = ProbabilityChoice::kModels;
   LayerEstimate layer_estimate = LayerEstimate::kUnbiased;
+  bool labor_shared = false;  // of labor: one key for all layers
 
   // Whether --fanouts say what is drawn. Of a name that is none: true.
   [[nodiscard]] bool reads_fanouts() const;
@@ -37,6 +38,9 @@ void AddSamplerRows(OptionTable& rows, SamplerOptions* o);
 //                    are not one for each of `layers` layers
 [[nodiscard]] Status CheckSampler(const OptionTable& rows, const SamplerOptions& options);
 [[nodiscard]] Status CheckLayerNodes(const SamplerOptions& options, int64_t layers);
+
+// Makes of fanouts, which draw neighbours uniformly, what a sampler that reads them draws.
+void DrawAs(const SamplerOptions& options, SamplingSpec* spec);
 
 // What a layer-wise sampler draws of a graph: of every relation in every layer. `usual`: by what it
 // draws if the options leave that to the model.

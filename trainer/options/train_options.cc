@@ -146,9 +146,13 @@ void AddSamplingRows(OptionTable& rows, TrainOptions* o) {
                 "Or relation by relation, cites=10:5,writes=15:10,*=5:5, with * for all others")
       .AllRanks()
       .Mark(kOfNeighbors | kOfTraining);
-  rows.Add("replace", &o->replace, "sample with replacement").AllRanks().Mark(kOfNeighbors);
+  rows.Add("replace", &o->replace,
+           "draw neighbours with replacement: those of evaluation, and of --sampler neighbor")
+      .AllRanks()
+      .Mark(kOfNeighbors);
   rows.Add("sampling-weights", &o->sampling_weights,
-           "edge feature to sample by, one of those that the graph has tables of")
+           "edge feature to draw neighbours by, one of those that the graph has tables of: those "
+           "of evaluation, and of --sampler neighbor")
       .DefaultText("sample uniformly")
       .AllRanks()
       .Mark(kOfNeighbors);

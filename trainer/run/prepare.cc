@@ -51,11 +51,16 @@ StatusOr<SamplingSpec> SamplingOf(const Session& session, const ModelNeeds& need
     return LayerWiseSpec(options.sampler, schema, options.layers, options.batch_size,
                          needs.layer_probability());
   }
+  const bool estimates = training && options.sampler.estimates();
   HG_ASSIGN_OR_RETURN(SamplingSpec spec,
                       ChooseFanouts(training ? "--fanouts" : "--eval-fanouts",
                                     training ? options.AllFanouts() : options.AllEvalFanouts(),
-                                    schema, options.replace));
-  HG_RETURN_IF_ERROR(spec.DrawBy(schema, options.sampling_weights));
+                                    schema, options.replace && !estimates));
+  if (estimates) {
+    DrawAs(options.sampler, &spec);
+  } else {
+    HG_RETURN_IF_ERROR(spec.DrawBy(schema, options.sampling_weights));
+  }
   return spec;
 }
 
@@ -222,6 +227,27 @@ Status CheckEdgeWeightRows(const Session& session) {
   return CheckRows(session, "--edge-weight", std::move(tensors));
 }
 
+// Draws by out-degrees hold those of all nodes: they are read before the first step, once.
+Status ReadOutDegrees(const Session& session, const SamplingSpec& sampling) {
+  if (sampling.kind() != DrawKind::kFastGcn) return OkStatus();
+  const Schema& schema = session.stores.graph->info().schema;
+  int64_t bytes = 0;
+  for (size_t r = 0; r < schema.relations.size(); ++r) {
+    bytes += 4 * schema.node_types[schema.SourceType(static_cast<int>(r))].count;
+  }
+  if (bytes > session.options.sampler_memory) {
+    return ResourceExhausted(
+        "--sampler fastgcn keeps the out-degrees of all nodes, {} here, and --sampler-memory is "
+        "{}: "
+        "raise that, or give --sampler ladies, which keeps none",
+        FormatBytes(bytes), FormatBytes(session.options.sampler_memory));
+  }
+  CallContext context{.cancel = &session.cancel};
+  Minibatch none;
+  return Annotate(session.stores.graph->Sample({.spec = &sampling}, context, &none),
+                  "--sampler fastgcn");
+}
+
 Status MakeMakers(Session& session, const ModelKind& kind, const RunInputs& inputs) {
   for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
     HG_ASSIGN_OR_RETURN(
@@ -332,6 +358,9 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   HG_RETURN_IF_ERROR(ResolveModel(session.stores.graph->info().schema, &session.options));
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
   HG_RETURN_IF_ERROR(PrepareMinibatches(session, inputs));
+  if (infer == nullptr) {
+    HG_RETURN_IF_ERROR(ReadOutDegrees(session, session.train_maker->recipe().sampling));
+  }
   if (options.model_options->NeedsOf(kind->needs).neighbors && options.rank == 0) {
     WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);
   }

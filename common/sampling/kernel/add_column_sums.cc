@@ -5,31 +5,6 @@
 namespace halograph {
 namespace {
 
-Status CheckAnswer(std::string_view relation, int64_t num_sources, const ColumnSumsView& answer) {
-  if (answer.sources.size() != answer.sums.size()) {
-    return Internal("{}: an owner answered {} sums for {} sources", relation, answer.sums.size(),
-                    answer.sources.size());
-  }
-  int64_t before = -1;
-  for (const int64_t source : answer.sources) {
-    if (source <= before) {
-      return Internal("{}: an owner's sums of columns do not ascend: source {} after {}", relation,
-                      source, before);
-    }
-    before = source;
-  }
-  if (before >= num_sources) {
-    return Internal("{}: an owner answered a sum of source {}, which its type does not have",
-                    relation, before);
-  }
-  for (size_t i = 0; i < answer.sums.size(); ++i) {
-    if (answer.sums[i] == 0) {
-      return Internal("{}: an owner answered a sum of 0 of source {}", relation, answer.sources[i]);
-    }
-  }
-  return OkStatus();
-}
-
 ColumnSumsView ViewOf(const ColumnSums& sums) { return {sums.sources, sums.sums}; }
 
 // Without a branch on which list is behind, as a guess would often be wrong. False if a sum wraps.
@@ -79,10 +54,36 @@ bool AddAll(std::span<const ColumnSumsView> answers, ColumnSums* total) {
 
 }  // namespace
 
+Status CheckColumnSums(std::string_view relation, int64_t num_sources,
+                       const ColumnSumsView& answer) {
+  if (answer.sources.size() != answer.sums.size()) {
+    return Internal("{}: an owner answered {} sums for {} sources", relation, answer.sums.size(),
+                    answer.sources.size());
+  }
+  int64_t before = -1;
+  for (const int64_t source : answer.sources) {
+    if (source <= before) {
+      return Internal("{}: an owner's sums of columns do not ascend: source {} after {}", relation,
+                      source, before);
+    }
+    before = source;
+  }
+  if (before >= num_sources) {
+    return Internal("{}: an owner answered a sum of source {}, which its type does not have",
+                    relation, before);
+  }
+  for (size_t i = 0; i < answer.sums.size(); ++i) {
+    if (answer.sums[i] == 0) {
+      return Internal("{}: an owner answered a sum of 0 of source {}", relation, answer.sources[i]);
+    }
+  }
+  return OkStatus();
+}
+
 Status AddColumnSums(std::string_view relation, int64_t num_sources,
                      std::span<const ColumnSumsView> answers, ColumnSums* total) {
   for (const ColumnSumsView& answer : answers) {
-    HG_RETURN_IF_ERROR(CheckAnswer(relation, num_sources, answer));
+    HG_RETURN_IF_ERROR(CheckColumnSums(relation, num_sources, answer));
   }
   if (!AddAll(answers, total)) {
     return Internal("{}: the sums of columns that the owners answered exceed 64 bits", relation);

@@ -25,6 +25,11 @@ struct ColumnSumsView {
 [[nodiscard]] Status AddColumnSums(std::string_view relation, int64_t num_sources,
                                    std::span<const ColumnSumsView> answers, ColumnSums* total);
 
+// What is wrong with one answer.
+//   Internal  as AddColumnSums
+[[nodiscard]] Status CheckColumnSums(std::string_view relation, int64_t num_sources,
+                                     const ColumnSumsView& answer);
+
 // Adds the out-degrees that one more part counted, of the nodes first, first + 1, ...
 //   Internal    lists that differ in length; names `relation`
 //   OutOfRange  a node with more than 2^32 - 1 edges; names `relation`

@@ -17,6 +17,14 @@ const void* SourcesAt(const CscSegment& segment, int64_t position) {
   return segment.indices64 != nullptr ? segment.indices64 + position : nullptr;
 }
 
+int64_t EdgesHere(const RelationTopology& topology) {
+  int64_t edges = 0;
+  for (const CscSegment& segment : topology.segments()) {
+    if (segment.present()) edges += segment.indptr[segment.nodes.size()];
+  }
+  return edges;
+}
+
 }  // namespace
 
 StatusOr<int64_t> FindColumnRows(const ColumnEdges& edges, std::span<const int64_t> destinations,
@@ -48,6 +56,11 @@ StatusOr<int64_t> FindColumnRows(const ColumnEdges& edges, std::span<const int64
                             .first_edge = segment.first_edge + offsets[0]};
       all += degree;
     }
+  }
+  // So much work, and memory, cannot be asked for by a few bytes a destination.
+  if (all > EdgesHere(topology)) {
+    return InvalidArgument("{}: destinations repeat: they have more edges than there are here",
+                           edges.relation);
   }
   return all;
 }

@@ -36,7 +36,9 @@ struct ColumnRow {
 
 // Sets rows[i] to the in-edges of destinations[i], whatever their sources hold, and returns how
 // many edges they have together.
-//   InvalidArgument  a destination that is in no part that is here
+//   InvalidArgument  a destination that is in no part that is here; or so many that repeat that
+//   they
+//                    have more edges than there are
 //   DataLoss         damaged offsets; names the relation and the node
 [[nodiscard]] StatusOr<int64_t> FindColumnRows(const ColumnEdges& edges,
                                                std::span<const int64_t> destinations,

@@ -74,6 +74,7 @@ class FusedWorkspacePool {
   // `limits` says: then Cancelled or DeadlineExceeded. Requires 1 <= count <= limit. Throws
   // std::bad_alloc.
   [[nodiscard]] StatusOr<std::vector<Lease>> Take(int count, const WorkLimits& limits);
+  [[nodiscard]] int limit() const { return limit_; }
   // One; by whoever may wait for ever.
   [[nodiscard]] Lease Take() { return std::move(Take(1, {})->front()); }
 

@@ -51,7 +51,7 @@ Status LocalSource::Draw(std::span<const LayerGroup> groups, std::vector<Neighbo
 
 Status LocalSource::SumColumns(std::span<const ColumnGroup> groups, std::vector<ColumnSums>* sums) {
   sums->resize(groups.size());
-  const auto workspace = workspaces_.Take();
+  const IdlePool<ColumnWorkspace>::Lease workspace(&workspaces_);
   for (size_t g = 0; g < groups.size(); ++g) {
     const ColumnGroup& group = groups[g];
     const std::string triple = schema_.relations[group.relation].triple();
@@ -66,7 +66,7 @@ Status LocalSource::SumColumns(std::span<const ColumnGroup> groups, std::vector<
 
 Status LocalSource::Extract(std::span<const EdgeGroup> groups, std::vector<ExtractedEdges>* edges) {
   edges->resize(groups.size());
-  const auto workspace = workspaces_.Take();
+  const IdlePool<ColumnWorkspace>::Lease workspace(&workspaces_);
   for (size_t g = 0; g < groups.size(); ++g) {
     const EdgeGroup& group = groups[g];
     const std::string triple = schema_.relations[group.relation].triple();

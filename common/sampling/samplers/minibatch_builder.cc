@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "common/sampling/samplers/layer_answers.h"
@@ -31,11 +31,15 @@ class MinibatchesInMaking::Together {
   [[nodiscard]] StatusOr<bool> Next() {
     HG_RETURN_IF_ERROR(CheckCounts());
     HG_RETURN_IF_ERROR(CheckAnswers(schema_, questions_.draws, answers_.draws));
-    if (!missing_.empty() && questions_.size() == 0) {
-      for (const int relation : missing_) out_degrees_.Ask(relation, &questions_.sums);
-      return true;
+    if (!missing_.empty()) {
+      HG_RETURN_IF_ERROR(TakeMissing());
+      if (part_ < out_degrees_.num_parts()) {
+        AskMissing();
+        return true;
+      }
+      for (auto& [relation, degrees] : missing_) out_degrees_.Keep(relation, std::move(degrees));
+      missing_.clear();
     }
-    HG_RETURN_IF_ERROR(TakeMissing());
     questions_.clear();
     Counts begin;
     bool asks = false;
@@ -72,21 +76,26 @@ class MinibatchesInMaking::Together {
       if (request.spec->kind() != DrawKind::kFastGcn) continue;
       for (const std::vector<RelationRule>& layer : request.spec->layers) {
         for (const auto& [relation, rule] : layer) {
-          if (!rule.nothing() && out_degrees_.Find(relation) == nullptr) missing_.insert(relation);
+          if (!rule.nothing() && out_degrees_.Find(relation) == nullptr) missing_[relation];
         }
       }
     }
   }
-  [[nodiscard]] Status TakeMissing() {
-    if (missing_.empty()) return OkStatus();
-    const size_t parts = questions_.sums.size() / missing_.size();
-    size_t begin = 0;
-    for (const int relation : missing_) {
-      HG_RETURN_IF_ERROR(
-          out_degrees_.Take(relation, std::span(answers_.sums).subspan(begin, parts)));
-      begin += parts;
+  // One part after the other.
+  void AskMissing() {
+    questions_.clear();
+    for (const auto& [relation, degrees] : missing_) {
+      questions_.sums.push_back(out_degrees_.PageOf(relation, part_));
     }
-    missing_.clear();
+    ++part_;
+  }
+  [[nodiscard]] Status TakeMissing() {
+    if (questions_.size() == 0) return OkStatus();
+    size_t answer = 0;
+    for (auto& [relation, degrees] : missing_) {
+      HG_RETURN_IF_ERROR(out_degrees_.Add(relation, answers_.sums[answer], &degrees));
+      answers_.sums[answer++] = {};  // its memory
+    }
     return OkStatus();
   }
 
@@ -109,7 +118,8 @@ class MinibatchesInMaking::Together {
 
   const Schema& schema_;
   OutDegreeTables& out_degrees_;
-  std::set<int> missing_;
+  std::map<int, std::vector<uint32_t>> missing_;  // by relation, as far as parts were asked
+  int part_ = 0;                                  // to be asked next
   const std::vector<FusedWorkspacePool::Lease> leases_;
   std::vector<Making> makers_;
   TopologyQuestions questions_;
@@ -145,7 +155,8 @@ StatusOr<bool> MinibatchesInMaking::Next() {
       }
       together_.reset();
       if (requests_.empty()) return false;
-      const size_t size = std::min<size_t>(kMinibatchesTogether, requests_.size());
+      const auto most = static_cast<size_t>(std::min(kMinibatchesTogether, workspaces_->limit()));
+      const size_t size = std::min(most, requests_.size());
       HG_ASSIGN_OR_RETURN(auto leases, workspaces_->Take(static_cast<int>(size), limits_));
       together_ =
           std::make_unique<Together>(schema_, &workspaces_->out_degrees(), std::move(leases));

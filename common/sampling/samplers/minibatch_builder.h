@@ -25,9 +25,9 @@ class BuilderWorkspaces : public FusedWorkspacePool {
   static constexpr int kLimit = 64;  // minibatches in the making at once; more wait
   static constexpr int64_t kTableNodes = int64_t{1} << 24;
 
-  // Of a store with so many parts. `schema` must outlive it.
-  explicit BuilderWorkspaces(const Schema* schema, int num_parts)
-      : FusedWorkspacePool(schema, kLimit, kTableNodes), out_degrees_(schema, num_parts) {}
+  // Of a store with so many parts. `schema` must outlive it. `limit`: of minibatches at once.
+  BuilderWorkspaces(const Schema* schema, int num_parts, int limit = kLimit)
+      : FusedWorkspacePool(schema, limit, kTableNodes), out_degrees_(schema, num_parts) {}
 
   [[nodiscard]] OutDegreeTables& out_degrees() { return out_degrees_; }
 

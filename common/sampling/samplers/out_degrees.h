@@ -1,6 +1,7 @@
 // Out-degrees over all parts: what FastGCN draws by, whatever the layer's destinations
-// (SAMPLING.md, "Layer-wise draws"). Asked of the owners once, when first needed, and kept: 4 bytes
-// a node of a relation's source type.
+// (SAMPLING.md, "Layer-wise draws"). Asked of the owners when first needed, one part after the
+// other, and kept: 4 bytes a node of a relation's source type. While a part's are read they take
+// some 50 bytes more for each node that has an edge there.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +34,16 @@ class OutDegreeTables {
   // Null: not there yet.
   [[nodiscard]] std::shared_ptr<const OutDegrees> Find(int relation) const;
 
-  // Appends the questions for a relation, as many as there are parts: a page each.
-  void Ask(int relation, std::vector<ColumnGroup>* groups) const;
-  // Makes the table of their answers. Who comes second changes nothing.
+  [[nodiscard]] int num_parts() const { return num_parts_; }
+  // The question for what one part has.
+  [[nodiscard]] ColumnGroup PageOf(int relation, int part) const;
+  // Adds the answer to `degrees`, by source; the first time they are empty.
   //   Internal    an answer that fits no question
   //   OutOfRange  a node with more than 2^32 - 1 edges
-  [[nodiscard]] Status Take(int relation, std::span<const ColumnSums> answers);
+  [[nodiscard]] Status Add(int relation, const ColumnSums& answer,
+                           std::vector<uint32_t>* degrees) const;
+  // Keeps what all parts gave. Who comes second changes nothing.
+  void Keep(int relation, std::vector<uint32_t> degrees);
 
  private:
   [[nodiscard]] int64_t SourceNodes(int relation) const {

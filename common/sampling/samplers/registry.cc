@@ -7,10 +7,9 @@
 namespace halograph {
 namespace {
 
-constexpr std::string_view kOfNeighbor[] = {"fanouts", "replace", "sampling-weights"};
+constexpr std::string_view kOfNeighbor[] = {"fanouts"};
 constexpr std::string_view kOfLabor[] = {"fanouts", "labor-shared"};
 constexpr std::string_view kOfLadies[] = {"layer-nodes", "layer-probability", "layer-estimate"};
-
 constexpr std::string_view kOfFastGcn[] = {"layer-nodes", "layer-estimate"};
 
 constexpr SamplerKind kKinds[] = {

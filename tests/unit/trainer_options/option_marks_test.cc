@@ -39,8 +39,8 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
               UnorderedElementsAre("predict", "predict_nodes", "predict_what"));
   EXPECT_THAT(Marked(kOfNeighbors),
               UnorderedElementsAre("layers", "sampler", "layer_nodes", "layer_probability",
-                                   "layer_estimate", "fanouts", "eval_fanouts", "sampling_weights",
-                                   "edge_weight", "replace", "full_batch"));
+                                   "layer_estimate", "labor_shared", "fanouts", "eval_fanouts",
+                                   "sampling_weights", "edge_weight", "replace", "full_batch"));
 }
 
 // A mark on any other option would say nothing.
