@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/sampling/topology_source.h"
 #include "proto/wire/column_sums.h"

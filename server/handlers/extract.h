@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/sampling/topology_source.h"
 #include "proto/wire/extract.h"

@@ -376,7 +376,7 @@ void SameLaborMinibatchWithEdgesLeftOut(const StoreKind& kind) {
   const std::vector<int64_t> seeds = {1500, 2, 1001, 503};
   std::vector<int64_t> sources;
   std::vector<int64_t> destinations;
-  for (int64_t i = 0; i < 4000; ++i) {
+  for (int64_t i = 0; i < 1200; ++i) {
     sources.push_back(i / 2);
     destinations.push_back(seeds[i % 2]);
   }

@@ -72,11 +72,14 @@ class SamplersTest(programs.ProgramTest):
                 (("--sampler", "ladies", "--labor-shared"), ("--labor-shared", "--sampler labor")),
                 (("--sampler", "fastgcn", "--part-only", "--average-every", "1"),
                  ("--part-only", "fastgcn", "ladies")),
-                (("--sampler", "fastgcn", "--sampler-memory", "1KiB"),
-                 ("fastgcn", "--sampler-memory", "10.6 KiB")),
                 (("--sampler", "ladies", "--model", "gcn", "--edge-weight", "w"),
                  ("--edge-weight w", "gcn", "ladies"))):
             self.assertCode(2, self.box.run("halograph-train", "--graph", self.graph, *given), *words)
+
+    def test_out_degrees_that_exceed_the_memory_are_refused_with_their_size(self):
+        self.assertCode(1, self.box.run("halograph-train", "--graph", self.graph, "--sampler", "fastgcn",
+                                        "--sampler-memory", "1KiB"),
+                        "fastgcn", "10.6 KiB", "--sampler-memory is 1.0 KiB")
 
     def test_attention_is_told_to_be_biased_once(self):
         result = must(self.box.run("halograph-train", "--graph", self.graph, "--sampler", "ladies",
