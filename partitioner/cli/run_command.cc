@@ -142,7 +142,8 @@ void AddMethodRows(OptionTable& rows, RunOptions* options) {
       .ValueName("K");
   rows.Add(
           "batch-clusters", &options->run.batch_clusters,
-          "makes N clusters in each part by METIS, whose bounds the folder keeps: nodes are numbered "
+          "makes N clusters in each part by METIS, whose bounds the folder keeps: nodes are "
+          "numbered "
           "cluster by cluster, in --order within each; of N each sub-part gets its share by nodes, "
           "and a cluster is made of at least 8 nodes")
       .Range(1, kMaxBatchClusters)
