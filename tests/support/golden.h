@@ -48,7 +48,7 @@ struct GoldenSampling {
 // tests of this project are run with it).
 //   golden_v1.json             keys, draws, picks, and minibatches of uniform draws
 //   golden_weighted_v1.json    its edges have the feature "w", and all minibatches are drawn by it
-//   golden_edges_v1.json       the same graph: several seed types, edge ids, weights, edges left out
+//   golden_edges_v1.json       the same: several seed types, edge ids, weights, edges left out
 //   golden_labor_v1.json       the same graph without weights, drawn by LABOR
 //   golden_layer_wise_v1.json  the same graph: column sums, draws and minibatches of them
 //   golden_graph_wise_v1.json  the same graph: what subgraphs begin with
