@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "common/sampling/request.h"
+#include "trainer/models/registry.h"
 
 namespace halograph {
 namespace {
