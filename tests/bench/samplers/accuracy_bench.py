@@ -20,6 +20,7 @@ import accuracy_runs
 SAMPLERS = {
     "full": dict(fanouts="-1,-1"),
     "neighbor": dict(eval_fanouts="-1,-1"),
+    "labor": dict(sampler="labor", eval_fanouts="-1,-1"),
     "ladies": dict(sampler="ladies"),
     "ladies sqrt": dict(sampler="ladies", layer_probability="sqrt"),
     "ladies count2": dict(sampler="ladies", layer_probability="count2"),
