@@ -59,11 +59,11 @@ FusedOutcome SampleEdges(const LayerDraws& draws, std::span<const int64_t> desti
 
 FusedOutcome GetInDegrees(const RelationTopology& topology, std::span<const int64_t> destinations,
                           std::vector<int64_t>* degrees) {
-  constexpr size_t kAhead = 16;  // offsets asked for ahead
+  constexpr size_t kOffsetsAhead = 16;  // offsets asked for ahead
   degrees->resize(destinations.size());
   for (size_t i = 0; i < destinations.size(); ++i) {
-    if (i + kAhead < destinations.size()) {
-      const int64_t ahead = destinations[i + kAhead];
+    if (i + kOffsetsAhead < destinations.size()) {
+      const int64_t ahead = destinations[i + kOffsetsAhead];
       const CscSegment& segment = topology.Owner(ahead);
       PrefetchToRead(segment.indptr + (ahead - segment.nodes.begin));
     }
