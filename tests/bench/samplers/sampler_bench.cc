@@ -40,6 +40,10 @@ DrawRule LayerWise(DrawKind kind, int32_t nodes, LayerProbability probability,
   return {.kind = kind, .fanout = nodes, .probability = probability, .estimate = estimate};
 }
 
+DrawRule Labor(int32_t fanout, bool one_key = false) {
+  return {.kind = DrawKind::kLabor, .fanout = fanout, .one_key = one_key};
+}
+
 constexpr std::pair<LayerProbability, const char*> kProbabilities[] = {
     {LayerProbability::kDegree, "degree"},
     {LayerProbability::kSqrt, "sqrt"},
@@ -131,6 +135,7 @@ class SamplerBench {
     std::vector<Way> ways;
     for (const int32_t fanout : {2, 5, 10}) {
       ways.push_back({fmt::format("neighbor {}", fanout), {{.fanout = fanout}}});
+      ways.push_back({fmt::format("labor {}", fanout), {Labor(fanout)}});
     }
     for (const int32_t nodes : options_.nodes) {
       for (const auto& [probability, name] : kProbabilities) {
@@ -175,6 +180,8 @@ class SamplerBench {
     const DrawRule fastgcn = LayerWise(DrawKind::kFastGcn, batch, LayerProbability::kCount);
     const std::vector<Way> ways = {
         {"neighbor 15,10,5", {{.fanout = 15}, {.fanout = 10}, {.fanout = 5}}},
+        {"labor 15,10,5", {Labor(15), Labor(10), Labor(5)}},
+        {"labor 15,10,5, shared", {Labor(15, true), Labor(10, true), Labor(5, true)}},
         {fmt::format("ladies {} a layer", batch), {ladies, ladies, ladies}},
         {fmt::format("fastgcn {} a layer", batch), {fastgcn, fastgcn, fastgcn}}};
     fmt::print("\nminibatches of three layers: sampler; input nodes; edges; ms\n");
