@@ -123,10 +123,11 @@ class NodeWiseMaker final : public MinibatchMaker {
       if (!IsEstimate(rule) || type != schema_.DestinationType(relation)) continue;
       const int64_t destinations = sampled.num_destinations[type];
       if (destinations == sampled.num_sources[type]) continue;
-      const auto next = std::find_if(
-          groups->begin() + static_cast<std::ptrdiff_t>(first),
-          groups->begin() + static_cast<std::ptrdiff_t>(of_next_layer),
-          [&](const LayerGroup& group) { return group.relation == relation && group.degrees; });
+      const auto next = std::find_if(groups->begin() + static_cast<std::ptrdiff_t>(first),
+                                     groups->begin() + static_cast<std::ptrdiff_t>(of_next_layer),
+                                     [wanted = relation](const LayerGroup& group) {
+                                       return group.relation == wanted && group.degrees;
+                                     });
       const auto group = static_cast<size_t>(next - groups->begin());
       if (group < of_next_layer) {
         degrees_.push_back({.block = b, .group = group - first, .first = destinations});
