@@ -44,7 +44,7 @@ Status AskForDraws(GraphStore& store, std::span<const LayerGroup> groups, CallCo
   const TopologyQuestions questions{
       .draws = {groups.begin(), groups.end()}, .sums = {}, .edges = {}};
   TopologyAnswers answers{.draws = std::move(*picks), .sums = {}, .edges = {}};
-  const Status status = store.Ask(questions, context, &answers);
+  Status status = store.Ask(questions, context, &answers);
   *picks = std::move(answers.draws);
   return status;
 }
