@@ -50,6 +50,7 @@ def main():
         for sampler in args.samplers.split(";"):
             runs = [accuracy_runs.train(args.bin, folder / "log.jsonl", graph=graph, seed=seed,
                                         epochs=args.epochs, batch_size=args.batch_size, threads=1,
+                                        eval_every=5,
                                         **SAMPLERS[sampler]) for seed in seeds]
             found = [last["test_acc"] for _, _, last in runs]
             print(json.dumps({
