@@ -1,5 +1,6 @@
 #include "proto/wire/column_sums.h"
 
+#include "proto/wire/grouped.h"
 #include "proto/wire/writer.h"
 
 namespace halograph::wire {
@@ -144,9 +145,8 @@ size_t BodyBytes(const ColumnSumsGroupView& group) {
          NumberBytes(static_cast<uint64_t>(group.from_source));
 }
 
-std::byte* PutGroup(const ColumnSumsGroupView& group, std::byte* out) {
+std::byte* PutBody(const ColumnSumsGroupView& group, std::byte* out) {
   namespace f = column_sums_group;
-  out = PutLength(column_sums_request::kGroups, BodyBytes(group), out);
   out = PutText(f::kRelation, group.relation, out);
   out = PutNumber(f::kValue, group.value, out);
   out = PutIds(f::kDestinations, group.destinations, out);
@@ -170,73 +170,35 @@ size_t BodyBytes(const ColumnSumsGroupShape& group) {
 
 }  // namespace
 
+static_assert(column_sums_request::kGroups == kGroupsField &&
+              column_sums_request::kMaxBytes == kMaxBytesField &&
+              column_sums_reply::kGroups == kGroupsField);
+
 StatusOr<ColumnSumsRequest> ReadColumnSumsRequest(Pieces pieces, size_t max_groups) {
-  using enum WireType;
-  namespace f = column_sums_request;
-  Reader in(pieces);
-  const size_t bytes = in.left();
-  ColumnSumsRequest request;
-  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
-    switch (tag) {
-      case Tag(f::kGroups, kBytes):
-        if (request.groups.size() > max_groups) request.groups.pop_back();
-        in.Message([&] { ReadGroup(in, &request.groups.emplace_back()); });
-        break;
-      case Tag(f::kMaxBytes, kVarint):
-        request.max_bytes = static_cast<int64_t>(in.Varint());
-        break;
-      default:
-        in.SkipField(tag);
-    }
-  }
-  if (!in.failed()) return request;
-  return InvalidArgument("malformed request: {} bytes that are no halograph.v1.ColumnSumsRequest",
-                         bytes);
+  return ReadGroupedRequest<ColumnSumsRequest>(
+      pieces, max_groups, "ColumnSumsRequest",
+      [](Reader& in, ColumnSumsGroup* group) { ReadGroup(in, group); });
 }
 
 std::string WriteColumnSumsRequest(std::span<const ColumnSumsGroupView> groups, int64_t max_bytes) {
-  namespace f = column_sums_request;
-  size_t bytes = 1 + kLongestVarint;  // at most, so far
-  for (const ColumnSumsGroupView& group : groups) {
-    bytes += FieldBytes(f::kGroups, BodyBytes(group));
-  }
-  std::string message(bytes, '\0');
-  auto* const begin = reinterpret_cast<std::byte*>(message.data());
-  std::byte* out = begin;
-  for (const ColumnSumsGroupView& group : groups) out = PutGroup(group, out);
-  out = PutNumber(f::kMaxBytes, static_cast<uint64_t>(max_bytes), out);
-  message.resize(static_cast<size_t>(out - begin));
-  return message;
+  return WriteGroupedRequest(
+      groups, max_bytes, [](const ColumnSumsGroupView& group) { return BodyBytes(group); },
+      PutBody);
 }
 
 Status ReadColumnSumsReply(Pieces pieces, std::span<const ColumnSumsExpected> expected,
                            std::vector<ColumnSumsGroupReply>* groups) {
-  Reader in(pieces);
-  const size_t bytes = in.left();
   std::vector<SourceWidths> widths;
-  groups->clear();
-  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
-    if (tag != Tag(column_sums_reply::kGroups, WireType::kBytes)) {
-      in.SkipField(tag);
-      continue;
-    }
-    if (groups->size() == expected.size()) {
-      return DataLoss("ColumnSumsReply: more groups than the {} asked for", expected.size());
-    }
-    in.Message([&] { ReadGroup(in, &groups->emplace_back(), &widths.emplace_back()); });
-  }
-  if (in.failed()) {
-    return DataLoss("the reply's {} bytes are no halograph.v1.ColumnSumsReply", bytes);
-  }
-  for (size_t g = 0; g < groups->size(); ++g) {
-    Status status = CheckGroup((*groups)[g], expected[g], widths[g]);
-    if (status.ok() && (*groups)[g].more && g + 1 < groups->size()) {
-      status = DataLoss("more sources follow; only the last group may be cut");
-    }
-    if (status.ok()) continue;
-    return Annotate(status, fmt::format("ColumnSumsReply: group {} of {}", g, groups->size()));
-  }
-  return OkStatus();
+  return ReadGroupedReply(
+      pieces, expected, "ColumnSumsReply", groups,
+      [&widths](Reader& in, ColumnSumsGroupReply* group) {
+        ReadGroup(in, group, &widths.emplace_back());
+      },
+      [&](const ColumnSumsGroupReply& group, const ColumnSumsExpected& of, bool last) -> Status {
+        HG_RETURN_IF_ERROR(CheckGroup(group, of, widths[&group - groups->data()]));
+        if (last || !group.more) return OkStatus();
+        return DataLoss("more sources follow; only the last group may be cut");
+      });
 }
 
 size_t ColumnSumsGroupBytes(const ColumnSumsGroupShape& group) {

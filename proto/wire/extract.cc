@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "proto/wire/grouped.h"
 #include "proto/wire/writer.h"
 
 namespace halograph::wire {
@@ -144,9 +145,8 @@ size_t BodyBytes(const ExtractGroupView& group) {
          (group.edge_ids ? 2 : 0) + IdsBytes(f::kDegreesOf, group.degrees_of);
 }
 
-std::byte* PutGroup(const ExtractGroupView& group, std::byte* out) {
+std::byte* PutBody(const ExtractGroupView& group, std::byte* out) {
   namespace f = extract_group;
-  out = PutLength(extract_request::kGroups, BodyBytes(group), out);
   out = PutText(f::kRelation, group.relation, out);
   out = PutIds(f::kDestinations, group.destinations, out);
   out = PutIds(f::kColumns, group.columns, out);
@@ -164,69 +164,32 @@ size_t BodyBytes(const ExtractGroupShape& group) {
 
 }  // namespace
 
+static_assert(extract_request::kGroups == kGroupsField &&
+              extract_request::kMaxBytes == kMaxBytesField &&
+              extract_reply::kGroups == kGroupsField);
+
 StatusOr<ExtractRequest> ReadExtractRequest(Pieces pieces, size_t max_groups) {
-  using enum WireType;
-  namespace f = extract_request;
-  Reader in(pieces);
-  const size_t bytes = in.left();
-  ExtractRequest request;
-  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
-    switch (tag) {
-      case Tag(f::kGroups, kBytes):
-        if (request.groups.size() > max_groups) request.groups.pop_back();
-        in.Message([&] { ReadGroup(in, &request.groups.emplace_back()); });
-        break;
-      case Tag(f::kMaxBytes, kVarint):
-        request.max_bytes = static_cast<int64_t>(in.Varint());
-        break;
-      default:
-        in.SkipField(tag);
-    }
-  }
-  if (!in.failed()) return request;
-  return InvalidArgument("malformed request: {} bytes that are no halograph.v1.ExtractRequest",
-                         bytes);
+  return ReadGroupedRequest<ExtractRequest>(
+      pieces, max_groups, "ExtractRequest",
+      [](Reader& in, ExtractGroup* group) { ReadGroup(in, group); });
 }
 
 std::string WriteExtractRequest(std::span<const ExtractGroupView> groups, int64_t max_bytes) {
-  namespace f = extract_request;
-  size_t bytes = 1 + kLongestVarint;  // at most, so far
-  for (const ExtractGroupView& group : groups) bytes += FieldBytes(f::kGroups, BodyBytes(group));
-  std::string message(bytes, '\0');
-  auto* const begin = reinterpret_cast<std::byte*>(message.data());
-  std::byte* out = begin;
-  for (const ExtractGroupView& group : groups) out = PutGroup(group, out);
-  out = PutNumber(f::kMaxBytes, static_cast<uint64_t>(max_bytes), out);
-  message.resize(static_cast<size_t>(out - begin));
-  return message;
+  return WriteGroupedRequest(
+      groups, max_bytes, [](const ExtractGroupView& group) { return BodyBytes(group); }, PutBody);
 }
 
 Status ReadExtractReply(Pieces pieces, std::span<const ExtractExpected> expected,
                         std::vector<ExtractGroupReply>* groups) {
-  Reader in(pieces);
-  const size_t bytes = in.left();
-  groups->clear();
-  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
-    if (tag != Tag(extract_reply::kGroups, WireType::kBytes)) {
-      in.SkipField(tag);
-      continue;
-    }
-    if (groups->size() == expected.size()) {
-      return DataLoss("ExtractReply: more groups than the {} asked for", expected.size());
-    }
-    in.Message([&] { ReadGroup(in, &groups->emplace_back()); });
-  }
-  if (in.failed()) return DataLoss("the reply's {} bytes are no halograph.v1.ExtractReply", bytes);
-  for (size_t g = 0; g < groups->size(); ++g) {
-    Status status = CheckGroup((*groups)[g], expected[g]);
-    if (status.ok() && g + 1 < groups->size() && !IsWhole((*groups)[g], expected[g])) {
-      status = DataLoss("{} of {} destinations are answered; only the last group may be cut",
-                        (*groups)[g].counts.size(), expected[g].destinations);
-    }
-    if (status.ok()) continue;
-    return Annotate(status, fmt::format("ExtractReply: group {} of {}", g, groups->size()));
-  }
-  return OkStatus();
+  return ReadGroupedReply(
+      pieces, expected, "ExtractReply", groups,
+      [](Reader& in, ExtractGroupReply* group) { ReadGroup(in, group); },
+      [](const ExtractGroupReply& group, const ExtractExpected& of, bool last) -> Status {
+        HG_RETURN_IF_ERROR(CheckGroup(group, of));
+        if (last || IsWhole(group, of)) return OkStatus();
+        return DataLoss("{} of {} destinations are answered; only the last group may be cut",
+                        group.counts.size(), of.destinations);
+      });
 }
 
 size_t ExtractGroupBytes(const ExtractGroupShape& group) {
