@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/remote/question_rpc.h"
 #include "common/sampling/kernel/add_column_sums.h"
 #include "proto/wire/capabilities.h"
 
@@ -121,27 +122,16 @@ wire::ColumnSumsExpected ColumnSumsCalls::Expected(const Piece& piece) const {
 
 Rpc ColumnSumsCalls::ToRpc(const ReplicaSet& set, Request request) {
   auto shared = std::make_shared<const Request>(std::move(request));
-  Rpc rpc;
-  rpc.servers = set.servers;
-  rpc.serves = set.name;
-  rpc.method = "GraphService/ColumnSums";
-  rpc.make_request = [this, shared] {
-    std::string message = Encode(*shared);
-    message_bytes_ += static_cast<int64_t>(message.size());
-    return message;
-  };
-  rpc.on_reply = [this, &set, shared](ReplyPieces reply, std::vector<Rpc>* more) {
-    return OnReply(set, *shared, reply, more);
-  };
-  rpc.on_error = [this](int asked, const Status& error, std::vector<Rpc>*) {
-    return cluster_.ExplainTooLarge(asked, error);
-  };
-  return rpc;
+  return QuestionRpc(
+      cluster_, set, "GraphService/ColumnSums", &message_bytes_,
+      [this, shared] { return Encode(*shared); },
+      [this, &set, shared](ReplyPieces reply, std::vector<Rpc>* more) {
+        return OnReply(set, *shared, reply, more);
+      });
 }
 
 Status ColumnSumsCalls::OnReply(const ReplicaSet& set, const Request& request, ReplyPieces reply,
                                 std::vector<Rpc>* more) {
-  for (const auto bytes : reply) message_bytes_ += static_cast<int64_t>(bytes.size());
   std::vector<wire::ColumnSumsExpected> expected;
   for (const Piece& piece : request) expected.push_back(Expected(piece));
   std::vector<wire::ColumnSumsGroupReply> given;
@@ -164,6 +154,10 @@ Status ColumnSumsCalls::OnReply(const ReplicaSet& set, const Request& request, R
 Status ColumnSumsCalls::Assemble(std::vector<ColumnSums>* sums) {
   sums->resize(groups_.size());
   for (size_t g = 0; g < groups_.size(); ++g) {
+    if (answers_[g].size() == 1) {  // was checked when it came
+      std::swap((*sums)[g], answers_[g].front());
+      continue;
+    }
     std::vector<ColumnSumsView> views;
     for (const ColumnSums& answer : answers_[g]) views.push_back({answer.sources, answer.sums});
     HG_RETURN_IF_ERROR(AddColumnSums(RelationOf(groups_[g]).triple(), SourceNodes(groups_[g]),

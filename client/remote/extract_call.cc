@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/remote/column_sums_call.h"
+#include "client/remote/question_rpc.h"
 #include "common/sampling/merge_edges.h"
 
 namespace halograph {
@@ -176,27 +177,16 @@ wire::ExtractExpected ExtractCalls::Expected(const Piece& piece) const {
 
 Rpc ExtractCalls::ToRpc(const ReplicaSet& set, Request request) {
   auto shared = std::make_shared<const Request>(std::move(request));
-  Rpc rpc;
-  rpc.servers = set.servers;
-  rpc.serves = set.name;
-  rpc.method = "GraphService/Extract";
-  rpc.make_request = [this, shared] {
-    std::string message = Encode(*shared);
-    message_bytes_ += static_cast<int64_t>(message.size());
-    return message;
-  };
-  rpc.on_reply = [this, &set, shared](ReplyPieces reply, std::vector<Rpc>* more) {
-    return OnReply(set, *shared, reply, more);
-  };
-  rpc.on_error = [this](int asked, const Status& error, std::vector<Rpc>*) {
-    return cluster_.ExplainTooLarge(asked, error);
-  };
-  return rpc;
+  return QuestionRpc(
+      cluster_, set, "GraphService/Extract", &message_bytes_,
+      [this, shared] { return Encode(*shared); },
+      [this, &set, shared](ReplyPieces reply, std::vector<Rpc>* more) {
+        return OnReply(set, *shared, reply, more);
+      });
 }
 
 Status ExtractCalls::OnReply(const ReplicaSet& set, const Request& request, ReplyPieces reply,
                              std::vector<Rpc>* more) {
-  for (const auto bytes : reply) message_bytes_ += static_cast<int64_t>(bytes.size());
   std::vector<wire::ExtractExpected> expected;
   for (const Piece& piece : request) expected.push_back(Expected(piece));
   std::vector<wire::ExtractGroupReply> given;

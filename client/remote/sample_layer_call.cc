@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "client/remote/question_rpc.h"
 #include "common/sampling/merge_picks.h"
 #include "proto/wire/capabilities.h"
 
@@ -71,18 +72,12 @@ void LayerCalls::AddRpcs(const ReplicaSet& set, Request request, std::vector<Rpc
 
 Rpc LayerCalls::ToRpc(const ReplicaSet& set, Request request) {
   auto shared = std::make_shared<const Request>(std::move(request));
-  Rpc rpc;
-  rpc.servers = set.servers;
-  rpc.serves = set.name;
-  rpc.method = "GraphService/Sample";
-  rpc.make_request = [this, shared, form = FormFor(set)] {
-    std::string message = EncodeSampleRequest(spec_, *shared, form);
-    message_bytes_ += static_cast<int64_t>(message.size());
-    return message;
-  };
-  rpc.on_reply = [this, &set, shared](ReplyPieces reply, std::vector<Rpc>* more) {
-    return OnReply(set, *shared, reply, more);
-  };
+  Rpc rpc = QuestionRpc(
+      cluster_, set, "GraphService/Sample", &message_bytes_,
+      [this, shared, form = FormFor(set)] { return EncodeSampleRequest(spec_, *shared, form); },
+      [this, &set, shared](ReplyPieces reply, std::vector<Rpc>* more) {
+        return OnReply(set, *shared, reply, more);
+      });
   rpc.on_error = [this, &set, shared](int asked, const Status& error, std::vector<Rpc>* more) {
     return OnError(set, asked, *shared, error, more);
   };
@@ -91,7 +86,6 @@ Rpc LayerCalls::ToRpc(const ReplicaSet& set, Request request) {
 
 Status LayerCalls::OnReply(const ReplicaSet& set, const Request& request, ReplyPieces reply,
                            std::vector<Rpc>* more) {
-  for (const auto piece : reply) message_bytes_ += static_cast<int64_t>(piece.size());
   std::vector<SampleAnswer> answers;
   Request rest;
   HG_RETURN_IF_ERROR(DecodeSampleReply(spec_, request, reply, &answers, &rest, TakesPieces(set)));
