@@ -68,7 +68,7 @@ Status ValidateRule(const Schema& schema, int relation, const DrawRule& rule) {
         "older version",
         of.triple(), kind, kDrawKinds);
   }
-  const Status fanout = rule.node_wise() ? ValidateNodeWise(rule) : ValidateLayerWise(rule);
+  const Status fanout = IsNodeWise(rule.kind) ? ValidateNodeWise(rule) : ValidateLayerWise(rule);
   if (!fanout.ok()) return Annotate(fanout, fmt::format("relation '{}'", of.triple()));
   if (rule.weight < 0) return OkStatus();
   if (rule.weight >= std::ssize(of.features)) {

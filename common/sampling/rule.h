@@ -30,6 +30,11 @@ enum class LayerEstimate : uint8_t {
   kNormalized,  // the sum of coefficients is that of the full neighbourhood: less noise, but biased
 };
 
+// Whether each destination's draws are by itself: what TopologyQuestions::draws can ask for.
+[[nodiscard]] constexpr bool IsNodeWise(DrawKind kind) {
+  return kind == DrawKind::kNeighbor || kind == DrawKind::kLabor;
+}
+
 struct DrawRule {
   DrawKind kind = DrawKind::kNeighbor;
   // Node-wise: edges a destination; -1: all in-edges. Layer-wise: nodes; -1: all candidates,
@@ -46,10 +51,6 @@ struct DrawRule {
   [[nodiscard]] bool nothing() const { return fanout == 0; }
   // Whose key layer `layer` draws by.
   [[nodiscard]] int key_layer(int layer) const { return one_key ? 0 : layer; }
-  // Whether each destination's draws are by itself: what TopologyQuestions::draws can ask for.
-  [[nodiscard]] bool node_wise() const {
-    return kind == DrawKind::kNeighbor || kind == DrawKind::kLabor;
-  }
   bool operator==(const DrawRule&) const = default;
 };
 

@@ -91,17 +91,15 @@ Status AddColumnSums(std::string_view relation, int64_t num_sources,
   return OkStatus();
 }
 
-Status AddOutDegrees(std::string_view relation, int64_t first, std::span<const uint32_t> more,
+Status AddOutDegrees(std::string_view relation, const ColumnSumsView& more,
                      std::span<uint32_t> degrees) {
-  if (more.size() != degrees.size()) {
-    return Internal("{}: {} out-degrees were answered for {} nodes from {} on", relation,
-                    more.size(), degrees.size(), first);
-  }
-  for (size_t i = 0; i < degrees.size(); ++i) {
-    if (more[i] > std::numeric_limits<uint32_t>::max() - degrees[i]) {
-      return TooManyOutEdges(relation, first + static_cast<int64_t>(i));
+  HG_RETURN_IF_ERROR(CheckColumnSums(relation, std::ssize(degrees), more));
+  for (size_t i = 0; i < more.sources.size(); ++i) {
+    uint32_t& degree = degrees[static_cast<size_t>(more.sources[i])];
+    if (more.sums[i] > std::numeric_limits<uint32_t>::max() - degree) {
+      return TooManyOutEdges(relation, more.sources[i]);
     }
-    degrees[i] += more[i];
+    degree += static_cast<uint32_t>(more.sums[i]);
   }
   return OkStatus();
 }

@@ -30,11 +30,11 @@ struct ColumnSumsView {
 [[nodiscard]] Status CheckColumnSums(std::string_view relation, int64_t num_sources,
                                      const ColumnSumsView& answer);
 
-// Adds the out-degrees that one more part counted, of the nodes first, first + 1, ...
-//   Internal    lists that differ in length; names `relation`
+// Adds the out-degrees that one more part counted to those of all nodes of the source type.
+//   Internal    as AddColumnSums
 //   OutOfRange  a node with more than 2^32 - 1 edges; names `relation`
-[[nodiscard]] Status AddOutDegrees(std::string_view relation, int64_t first,
-                                   std::span<const uint32_t> more, std::span<uint32_t> degrees);
+[[nodiscard]] Status AddOutDegrees(std::string_view relation, const ColumnSumsView& more,
+                                   std::span<uint32_t> degrees);
 
 // The error of a node that has more edges than an out-degree can be.
 [[nodiscard]] Status TooManyOutEdges(std::string_view relation, int64_t source);

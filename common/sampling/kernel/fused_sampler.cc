@@ -179,7 +179,7 @@ class FusedRun {
 
 bool FusedSampler::Takes(std::span<const SampleRequest> requests) {
   return std::all_of(requests.begin(), requests.end(), [](const SampleRequest& request) {
-    return request.spec == nullptr || DrawRule{.kind = request.spec->kind()}.node_wise();
+    return request.spec == nullptr || IsNodeWise(request.spec->kind());
   });
 }
 

@@ -104,7 +104,7 @@ class LayerWiseMaker final : public MinibatchMaker {
   }
 
   // Draws the nodes of layer `l` and appends them to their lists as they were picked.
-  [[nodiscard]] Status DrawLayer(size_t l, std::span<const ColumnSums> sums) {
+  [[nodiscard]] Status DrawLayer(size_t l, std::span<ColumnSums> sums) {
     columns_[l].resize(RulesOf(l).size());
     size_t answer = 0;
     for (size_t r = 0; r < columns_[l].size(); ++r) {
@@ -125,11 +125,11 @@ class LayerWiseMaker final : public MinibatchMaker {
   }
 
   // Sets picks_ to the ids and weights of what is drawn of candidates.
-  [[nodiscard]] Status Pick(const DrawRule& rule, int relation, const ColumnSums& answer,
+  [[nodiscard]] Status Pick(const DrawRule& rule, int relation, ColumnSums& answer,
                             uint64_t column_key) {
-    const ColumnSumsView view = {answer.sources, answer.sums};
-    HG_RETURN_IF_ERROR(AddColumnSums(schema_.relations[relation].triple(), SourceNodes(relation),
-                                     {&view, 1}, &candidates_));
+    HG_RETURN_IF_ERROR(CheckColumnSums(schema_.relations[relation].triple(), SourceNodes(relation),
+                                       {answer.sources, answer.sums}));
+    std::swap(candidates_, answer);  // memory, too
     HG_RETURN_IF_ERROR(MakeWeights(rule.probability, candidates_.sums));
     sums_.Reset(std::span<const uint64_t>(candidates_.sums));
     HG_RETURN_IF_ERROR(DrawOf(rule, sums_, column_key));

@@ -1,7 +1,5 @@
 #include "common/sampling/samplers/out_degrees.h"
 
-#include <limits>
-#include <string>
 #include <utility>
 
 #include "common/sampling/kernel/add_column_sums.h"
@@ -22,18 +20,9 @@ ColumnGroup OutDegreeTables::PageOf(int relation, int part) const {
 
 Status OutDegreeTables::Add(int relation, const ColumnSums& answer,
                             std::vector<uint32_t>* degrees) const {
-  const std::string triple = schema_.relations[static_cast<size_t>(relation)].triple();
-  const ColumnSumsView view = {answer.sources, answer.sums};
-  HG_RETURN_IF_ERROR(CheckColumnSums(triple, SourceNodes(relation), view));
   degrees->resize(static_cast<size_t>(SourceNodes(relation)));
-  for (size_t i = 0; i < answer.sources.size(); ++i) {
-    uint32_t& degree = (*degrees)[static_cast<size_t>(answer.sources[i])];
-    if (answer.sums[i] > std::numeric_limits<uint32_t>::max() - degree) {
-      return TooManyOutEdges(triple, answer.sources[i]);
-    }
-    degree += static_cast<uint32_t>(answer.sums[i]);
-  }
-  return OkStatus();
+  return AddOutDegrees(schema_.relations[static_cast<size_t>(relation)].triple(),
+                       {answer.sources, answer.sums}, *degrees);
 }
 
 void OutDegreeTables::Keep(int relation, std::vector<uint32_t> degrees) {

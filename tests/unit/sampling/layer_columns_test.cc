@@ -338,17 +338,23 @@ TEST_F(LayerColumnsTest, OutDegreesOfPartsAndPagesAddUp) {
         std::vector<uint32_t> degrees = {9};
         ASSERT_TRUE(CountOutDegrees({&part, 100, "a:r:b"}, page, &degrees).ok());
         ASSERT_EQ(std::ssize(degrees), page.size());
-        ASSERT_TRUE(AddOutDegrees("a:r:b", page.begin, degrees,
-                                  std::span(added).subspan(page.begin, page.size()))
-                        .ok());
+        ColumnSums counted;
+        for (size_t i = 0; i < degrees.size(); ++i) {
+          if (degrees[i] == 0) continue;
+          counted.sources.push_back(page.begin + static_cast<int64_t>(i));
+          counted.sums.push_back(degrees[i]);
+        }
+        ASSERT_TRUE(AddOutDegrees("a:r:b", {counted.sources, counted.sums}, added).ok());
       }
     }
     EXPECT_EQ(added, expected);
   }
   std::vector<uint32_t> most = {0, 0xffffffff};
-  EXPECT_TRUE(absl::IsInternal(AddOutDegrees("a:r:b", 5, std::vector<uint32_t>{1}, most)));
-  EXPECT_THAT(Message(AddOutDegrees("a:r:b", 5, std::vector<uint32_t>{1, 1}, most)),
-              AllOf(HasSubstr("a:r:b"), HasSubstr("source 6")));
+  const std::vector<int64_t> both = {0, 1};
+  const std::vector<uint64_t> ones = {1, 1};
+  EXPECT_TRUE(absl::IsInternal(AddOutDegrees("a:r:b", {both, std::span(ones).first(1)}, most)));
+  EXPECT_THAT(Message(AddOutDegrees("a:r:b", {both, ones}, most)),
+              AllOf(HasSubstr("a:r:b"), HasSubstr("source 1")));
 }
 
 // ---- what cannot be ----------------------------------------------------------------------------

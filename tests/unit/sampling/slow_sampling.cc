@@ -204,7 +204,7 @@ Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request) 
       const uint64_t key = LayerKey(request.batch_seed, rule.one_key ? 0 : static_cast<int>(l),
                                     static_cast<int>(schema.relations.size()), relation);
       const bool labor = rule.kind == DrawKind::kLabor;
-      if (!rule.node_wise() && !rule.nothing()) {
+      if (!IsNodeWise(rule.kind) && !rule.nothing()) {
         layer.blocks.push_back(SlowLayerWise(graph, request, relation, rule, key,
                                              destinations[schema.DestinationType(relation)],
                                              &lists));
@@ -243,7 +243,7 @@ Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request) 
               static_cast<float>(graph.relations[relation]->in_edges()[u].size()));
         }
       }
-      if (request.source_degrees && !rule.node_wise() && !rule.nothing() &&
+      if (request.source_degrees && !IsNodeWise(rule.kind) && !rule.nothing() &&
           type == schema.DestinationType(relation)) {
         layer.blocks[b].degrees.resize(layer.num_sources[type]);
       }
