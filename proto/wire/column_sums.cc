@@ -183,7 +183,7 @@ StatusOr<ColumnSumsRequest> ReadColumnSumsRequest(Pieces pieces, size_t max_grou
 std::string WriteColumnSumsRequest(std::span<const ColumnSumsGroupView> groups, int64_t max_bytes) {
   return WriteGroupedRequest(
       groups, max_bytes, [](const ColumnSumsGroupView& group) { return BodyBytes(group); },
-      PutBody);
+      [](const ColumnSumsGroupView& group, std::byte* out) { return PutBody(group, out); });
 }
 
 Status ReadColumnSumsReply(Pieces pieces, std::span<const ColumnSumsExpected> expected,

@@ -176,7 +176,8 @@ StatusOr<ExtractRequest> ReadExtractRequest(Pieces pieces, size_t max_groups) {
 
 std::string WriteExtractRequest(std::span<const ExtractGroupView> groups, int64_t max_bytes) {
   return WriteGroupedRequest(
-      groups, max_bytes, [](const ExtractGroupView& group) { return BodyBytes(group); }, PutBody);
+      groups, max_bytes, [](const ExtractGroupView& group) { return BodyBytes(group); },
+      [](const ExtractGroupView& group, std::byte* out) { return PutBody(group, out); });
 }
 
 Status ReadExtractReply(Pieces pieces, std::span<const ExtractExpected> expected,
