@@ -15,7 +15,8 @@ class LocalGraphStore final : public GraphStore {
         workspaces_(&graph_->info.schema,
                     // More callers than processors gain nothing, and each costs 4 bytes a node.
                     graph_->minibatches > 0 ? graph_->minibatches : AvailableProcessors()),
-        builders_(&graph_->info.schema, graph_->info.book.num_parts(), workspaces_.limit()) {}
+        builders_(&graph_->info.schema, graph_->info.book.num_parts(), graph_->info.clusters,
+                  workspaces_.limit()) {}
 
   const GraphInfo& info() const override { return graph_->info; }
   const Topology* whole_topology() const override { return &graph_->parts->topology(); }

@@ -27,7 +27,7 @@ class OwnPartGraphStore final : public GraphStore {
       : own_(std::move(own)),
         rest_(std::move(rest)),
         targets_(OwnTargets(*own_->parts)),
-        workspaces_(&own_->info.schema, own_->info.book.num_parts()) {}
+        workspaces_(&own_->info.schema, own_->info.book.num_parts(), rest_->info().clusters) {}
 
   const GraphInfo& info() const override { return rest_->info(); }
 

@@ -110,7 +110,8 @@ class HaloGraphStore final : public GraphStore {
   explicit HaloGraphStore(std::shared_ptr<const PartAlone> part)
       : part_(std::move(part)),
         rows_(RowsOf(*part_->halo, part_->own->info.schema)),
-        workspaces_(&part_->own->info.schema, part_->own->info.book.num_parts()) {}
+        workspaces_(&part_->own->info.schema, part_->own->info.book.num_parts(),
+                    part_->own->info.clusters) {}
 
   const GraphInfo& info() const override { return part_->own->info; }
 

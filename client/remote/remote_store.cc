@@ -16,7 +16,8 @@ class RemoteGraphStore final : public GraphStore {
  public:
   explicit RemoteGraphStore(std::shared_ptr<Cluster> cluster)
       : cluster_(std::move(cluster)),
-        workspaces_(&cluster_->info().schema, cluster_->info().book.num_parts()) {}
+        workspaces_(&cluster_->info().schema, cluster_->info().book.num_parts(),
+                    cluster_->info().clusters) {}
 
   const GraphInfo& info() const override { return cluster_->info(); }
 

@@ -45,6 +45,9 @@ struct Minibatch {
       nodes;  // per node type: unique global ids, seeds first; the input nodes
   // Per seed list of the request: position in nodes[its type] of each seed.
   std::vector<std::vector<int32_t>> seed_positions;
+  // Of a subgraph that was drawn by chance, by node of its type: what the node's loss counts, one
+  // over the chance that it is in. Empty: all alike.
+  std::vector<float> node_weights = {};
   int64_t sampled_edges = 0;
 
   bool operator==(const Minibatch&) const = default;

@@ -57,6 +57,9 @@ StatusOr<std::shared_ptr<const PickDrawer>> MakeDrawer(const DrawRule& rule,
       return std::make_shared<const LaborPicks>(rule, topology, layer_key);
     case DrawKind::kLadies:
     case DrawKind::kFastGcn:
+    case DrawKind::kCluster:
+    case DrawKind::kSaintNode:
+    case DrawKind::kSaintEdge:
       break;
   }
   return InvalidArgument("rules of kind {} are not drawn destination by destination",

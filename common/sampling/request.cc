@@ -51,6 +51,23 @@ Status ValidateKinds(const SamplingSpec& spec) {
   return OkStatus();
 }
 
+// All layers of a subgraph share its one block.
+Status ValidateSubgraph(const SampleRequest& request) {
+  const std::vector<std::vector<RelationRule>>& layers = request.spec->layers;
+  if (!DrawRule{.kind = request.spec->kind()}.graph_wise()) return OkStatus();
+  for (const std::vector<RelationRule>& layer : layers) {
+    if (layer.size() == 1 && layer == layers.front()) continue;
+    return InvalidArgument("a subgraph has one relation, and the same rule in every layer");
+  }
+  for (const SeedList& seeds : request.seeds) {
+    if (seeds.ids.empty()) continue;
+    return InvalidArgument("a subgraph is drawn, and has no seeds; the request has {}",
+                           seeds.ids.size());
+  }
+  if (request.exclude.empty()) return OkStatus();
+  return InvalidArgument("edges are left out of no subgraph: give another sampler");
+}
+
 Status ValidateLayer(const Schema& schema, size_t layer, const std::vector<RelationRule>& rules,
                      bool weights) {
   const int relations = static_cast<int>(schema.relations.size());
@@ -139,6 +156,7 @@ Status ValidateRequest(const Schema& schema, const SampleRequest& request) {
     HG_RETURN_IF_ERROR(ValidateLayer(schema, l, request.spec->layers[l], request.weights));
   }
   HG_RETURN_IF_ERROR(ValidateKinds(*request.spec));
+  HG_RETURN_IF_ERROR(ValidateSubgraph(request));
   HG_RETURN_IF_ERROR(ValidateSeeds(schema, request.seeds));
   return ValidateExclusions(schema, request.exclude);
 }

@@ -37,6 +37,17 @@ Status ValidateNodeWise(const DrawRule& rule) {
   return ValidateFanout(rule.fanout);
 }
 
+Status ValidateGraphWise(const Schema& schema, int relation, const DrawRule& rule) {
+  if (rule.replace || rule.weight >= 0 || rule.one_key) {
+    return InvalidArgument("subgraphs are drawn by clusters, nodes or edges alone");
+  }
+  if (schema.SourceType(relation) != schema.DestinationType(relation)) {
+    return InvalidArgument("subgraphs are of one node type, and this relation leads to another");
+  }
+  if (rule.fanout >= 1 && rule.fanout <= kMaxFanout) return OkStatus();
+  return OutOfRange("{} draws of a subgraph are outside [1, {}]", rule.fanout, kMaxFanout);
+}
+
 }  // namespace
 
 Status ValidateFanout(int32_t fanout) {
@@ -68,7 +79,9 @@ Status ValidateRule(const Schema& schema, int relation, const DrawRule& rule) {
         "older version",
         of.triple(), kind, kDrawKinds);
   }
-  const Status fanout = IsNodeWise(rule.kind) ? ValidateNodeWise(rule) : ValidateLayerWise(rule);
+  const Status fanout = IsNodeWise(rule.kind) ? ValidateNodeWise(rule)
+                        : rule.graph_wise()   ? ValidateGraphWise(schema, relation, rule)
+                                              : ValidateLayerWise(rule);
   if (!fanout.ok()) return Annotate(fanout, fmt::format("relation '{}'", of.triple()));
   if (rule.weight < 0) return OkStatus();
   if (rule.weight >= std::ssize(of.features)) {

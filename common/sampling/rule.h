@@ -20,9 +20,13 @@ enum class DrawKind : uint8_t {
   kLabor = 1,     // the same by a number of their sources, which destinations so share
   kLadies = 2,    // sources for all destinations together, by the edges into these
   kFastGcn = 3,   // the same, by all edges of a source
+  // Nodes of one subgraph, with all edges between them.
+  kCluster = 4,    // of some of the partitioner's clusters
+  kSaintNode = 5,  // by degree, with replacement
+  kSaintEdge = 6,  // the ends of edges, with replacement
 };
 // Kinds are numbered from 0. Those of node-wise draws travel (SampleRule.kind).
-inline constexpr uint32_t kDrawKinds = 4;
+inline constexpr uint32_t kDrawKinds = 7;
 
 // What a coefficient of a drawn edge makes of sums over the edges drawn.
 enum class LayerEstimate : uint8_t {
@@ -38,7 +42,8 @@ enum class LayerEstimate : uint8_t {
 struct DrawRule {
   DrawKind kind = DrawKind::kNeighbor;
   // Node-wise: edges a destination; -1: all in-edges. Layer-wise: nodes; -1: all candidates,
-  // which have an edge into a destination, or, of kFastGcn, any edge. 0: none.
+  // which have an edge into a destination, or, of kFastGcn, any edge. 0: none. Graph-wise: draws,
+  // of clusters, nodes or edges.
   int32_t fanout = 0;
   bool replace = false;  // with replacement
   int weight = -1;       // index of the relation's edge feature to draw by; -1: uniformly
@@ -47,16 +52,26 @@ struct DrawRule {
   // Of layer-wise draws; kFastGcn knows its probability.
   LayerProbability probability = LayerProbability::kDegree;
   LayerEstimate estimate = LayerEstimate::kUnbiased;
+  // Of kCluster: edges between clusters count for those of clusters that were not drawn.
+  bool cluster_weights = false;
 
   [[nodiscard]] bool nothing() const { return fanout == 0; }
   // Whose key layer `layer` draws by.
   [[nodiscard]] int key_layer(int layer) const { return one_key ? 0 : layer; }
+  // Whether it draws one subgraph for all layers: then all layers have this rule and no other.
+  [[nodiscard]] bool graph_wise() const { return kind >= DrawKind::kCluster; }
+  // Whether it draws by the degrees of all nodes.
+  [[nodiscard]] bool by_all_degrees() const {
+    return kind == DrawKind::kFastGcn || kind == DrawKind::kSaintNode ||
+           kind == DrawKind::kSaintEdge;
+  }
   bool operator==(const DrawRule&) const = default;
 };
 
 // Whether sums over what the rule draws are estimates of sums over all in-edges, for which they
 // need Block::coefficients and Block::degrees. Else means are taken over what is drawn.
 [[nodiscard]] inline bool IsEstimate(const DrawRule& rule) {
+  if (rule.kind == DrawKind::kCluster) return rule.cluster_weights;
   return rule.kind != DrawKind::kNeighbor && !rule.nothing();
 }
 

@@ -33,6 +33,7 @@ class FusedRun {
 
   [[nodiscard]] Status Run(const FusedSampler::LayerCheck& check) {
     minibatch_->sampled_edges = 0;
+    minibatch_->node_weights.clear();
     if (pool_ != nullptr && MayGrow()) crew_.Wake();
     HG_RETURN_IF_ERROR(lists_.AddSeeds(request_, &minibatch_->seed_positions));
     const auto& layers = request_.spec->layers;

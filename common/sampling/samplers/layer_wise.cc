@@ -61,6 +61,7 @@ class LayerWiseMaker final : public MinibatchMaker {
   [[nodiscard]] Status Begin() {
     begun_ = true;
     minibatch_->sampled_edges = 0;
+    minibatch_->node_weights.clear();
     minibatch_->layers.resize(request_.spec->layers.size());
     columns_.resize(layers());
     return lists_.AddSeeds(request_, &minibatch_->seed_positions);

@@ -13,16 +13,19 @@ namespace halograph {
 // Minibatches that are made together: of valid requests, at most kMinibatchesTogether.
 class MinibatchesInMaking::Together {
  public:
-  Together(const Schema& schema, OutDegreeTables* out_degrees,
+  Together(const Schema& schema, BuilderWorkspaces* workspaces,
            std::vector<FusedWorkspacePool::Lease> leases)
-      : schema_(schema), out_degrees_(*out_degrees), leases_(std::move(leases)) {}
+      : schema_(schema),
+        out_degrees_(workspaces->out_degrees()),
+        clusters_(workspaces->clusters()),
+        leases_(std::move(leases)) {}
 
   void Begin(std::span<const SampleRequest> requests, std::span<Minibatch> minibatches) {
     makers_.reserve(requests.size());
     for (size_t i = 0; i < requests.size(); ++i) {
       const SamplerKind& sampler = SamplerOf(requests[i].spec->kind());
-      makers_.push_back({.maker = sampler.make(
-                             {schema_, requests[i], &*leases_[i], out_degrees_, &minibatches[i]})});
+      makers_.push_back({.maker = sampler.make({schema_, requests[i], &*leases_[i], out_degrees_,
+                                                clusters_, &minibatches[i]})});
     }
     FindMissing(requests);
   }
@@ -73,7 +76,7 @@ class MinibatchesInMaking::Together {
   // Relations whose out-degrees are needed and not there: asked for before all else.
   void FindMissing(std::span<const SampleRequest> requests) {
     for (const SampleRequest& request : requests) {
-      if (request.spec->kind() != DrawKind::kFastGcn) continue;
+      if (!DrawRule{.kind = request.spec->kind()}.by_all_degrees()) continue;
       for (const std::vector<RelationRule>& layer : request.spec->layers) {
         for (const auto& [relation, rule] : layer) {
           if (!rule.nothing() && out_degrees_.Find(relation) == nullptr) missing_[relation];
@@ -118,6 +121,7 @@ class MinibatchesInMaking::Together {
 
   const Schema& schema_;
   OutDegreeTables& out_degrees_;
+  const std::span<const std::vector<int64_t>> clusters_;
   std::map<int, std::vector<uint32_t>> missing_;  // by relation, as far as parts were asked
   int part_ = 0;                                  // to be asked next
   const std::vector<FusedWorkspacePool::Lease> leases_;
@@ -158,8 +162,7 @@ StatusOr<bool> MinibatchesInMaking::Next() {
       const auto most = static_cast<size_t>(std::min(kMinibatchesTogether, workspaces_->limit()));
       const size_t size = std::min(most, requests_.size());
       HG_ASSIGN_OR_RETURN(auto leases, workspaces_->Take(static_cast<int>(size), limits_));
-      together_ =
-          std::make_unique<Together>(schema_, &workspaces_->out_degrees(), std::move(leases));
+      together_ = std::make_unique<Together>(schema_, workspaces_, std::move(leases));
       together_->Begin(requests_.first(size), minibatches_.first(size));
       requests_ = requests_.subspan(size);
       minibatches_ = minibatches_.subspan(size);

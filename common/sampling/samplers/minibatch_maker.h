@@ -43,16 +43,18 @@ struct MakerPlace {
   const Schema& schema;
   const SampleRequest& request;
   FusedWorkspace* workspace;
-  const OutDegreeTables& out_degrees;  // of all relations that kFastGcn draws from
-  Minibatch* minibatch;                // overwritten, its memory reused
+  const OutDegreeTables& out_degrees;  // of all relations that are drawn from by all degrees
+  std::span<const std::vector<int64_t>> clusters;  // bounds, by part; none: there are no clusters
+  Minibatch* minibatch;                            // overwritten, its memory reused
 };
 
 // One maker for every kind of draw.
 //   node_wise.cc   each destination's draws by itself: one exchange a layer
-//   layer_wise.cc  sources for all destinations together: one exchange a layer, and one before;
-//   where
-//                  they are drawn by out-degrees, one for all layers
+//   layer_wise.cc  sources for all destinations together: one exchange a layer, and one before; by
+//                  out-degrees, one for all layers
+//   subgraph.cc    nodes of one subgraph, which all layers share: one or two exchanges
 [[nodiscard]] std::unique_ptr<MinibatchMaker> MakeNodeWise(const MakerPlace& place);
 [[nodiscard]] std::unique_ptr<MinibatchMaker> MakeLayerWise(const MakerPlace& place);
+[[nodiscard]] std::unique_ptr<MinibatchMaker> MakeSubgraph(const MakerPlace& place);
 
 }  // namespace halograph

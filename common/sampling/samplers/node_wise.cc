@@ -61,6 +61,7 @@ class NodeWiseMaker final : public MinibatchMaker {
  private:
   [[nodiscard]] Status Begin() {
     minibatch_->sampled_edges = 0;
+    minibatch_->node_weights.clear();
     minibatch_->layers.resize(request_.spec->layers.size());
     return lists_.AddSeeds(request_, &minibatch_->seed_positions);
   }

@@ -12,6 +12,10 @@ constexpr std::string_view kOfLabor[] = {"fanouts", "labor-shared"};
 constexpr std::string_view kOfLadies[] = {"layer-nodes", "layer-probability", "layer-estimate"};
 constexpr std::string_view kOfFastGcn[] = {"layer-nodes", "layer-estimate"};
 
+constexpr std::string_view kOfCluster[] = {"clusters-per-batch", "cluster-weights"};
+constexpr std::string_view kOfSaintNode[] = {"saint-nodes"};
+constexpr std::string_view kOfSaintEdge[] = {"saint-edges"};
+
 constexpr SamplerKind kKinds[] = {
     {"neighbor", "in-edges of each node by itself, --fanouts", DrawKind::kNeighbor, MakeNodeWise,
      kOfNeighbor},
@@ -21,6 +25,12 @@ constexpr SamplerKind kKinds[] = {
      DrawKind::kLadies, MakeLayerWise, kOfLadies},
     {"fastgcn", "the same of all nodes, by their out-degrees", DrawKind::kFastGcn, MakeLayerWise,
      kOfFastGcn},
+    {"cluster", "--clusters-per-batch of the partitioner's clusters, whole", DrawKind::kCluster,
+     MakeSubgraph, kOfCluster},
+    {"saint-node", "the subgraph of --saint-nodes nodes, by degree", DrawKind::kSaintNode,
+     MakeSubgraph, kOfSaintNode},
+    {"saint-edge", "the subgraph of the ends of --saint-edges edges", DrawKind::kSaintEdge,
+     MakeSubgraph, kOfSaintEdge},
 };
 
 }  // namespace
