@@ -38,7 +38,7 @@ class LocalGraphStore final : public GraphStore {
   Status Ask(const TopologyQuestions& questions, CallContext& context,
              TopologyAnswers* answers) override {
     HG_RETURN_IF_ERROR(context.Check());
-    return AskMapped(*graph_, questions, answers);
+    return AskMapped(*graph_, questions, context.limits(), answers);
   }
 
  private:

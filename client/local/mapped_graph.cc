@@ -62,10 +62,10 @@ StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(const std::filesystem::pat
 }
 
 Status AskMapped(const MappedGraph& graph, const TopologyQuestions& questions,
-                 TopologyAnswers* answers) {
+                 const WorkLimits& limits, TopologyAnswers* answers) {
   return CatchNoMemory(static_cast<int64_t>(questions.size()), "groups", [&] {
     LocalSource source(&graph.info.schema, &graph.parts->topology(), graph.pool.get(),
-                       graph.columns.get());
+                       graph.columns.get(), limits);
     return source.Ask(questions, answers);
   });
 }

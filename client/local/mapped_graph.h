@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/stores.h"
+#include "common/base/cancel.h"
 #include "common/base/idle_pool.h"
 #include "common/base/thread_pool.h"
 #include "common/graph/partition.h"
@@ -43,10 +44,10 @@ struct MapOptions {
 [[nodiscard]] StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(
     const std::filesystem::path& graph, const MapOptions& options);
 
-// Answers questions about destinations whose parts are mapped. ResourceExhausted: no memory; else
-// as LocalSource.
+// Answers questions about destinations and parts that are mapped. ResourceExhausted: no memory;
+// else as LocalSource.
 [[nodiscard]] Status AskMapped(const MappedGraph& graph, const TopologyQuestions& questions,
-                               TopologyAnswers* answers);
+                               const WorkLimits& limits, TopologyAnswers* answers);
 
 // The first requires the topology of all parts, the others everything else of them. The second
 // answers a pull of rows of several parts out of all of them, on the graph's threads. The third

@@ -76,7 +76,7 @@ class OwnPartGraphStore final : public GraphStore {
     halves->DoOwn([&] {
       // Looked at again: to ask the rest takes a while.
       HG_RETURN_IF_ERROR(context.Check());
-      return AskMapped(*own_, split->own, &split->own_answers);
+      return AskMapped(*own_, split->own, context.limits(), &split->own_answers);
     });
   }
 

@@ -35,8 +35,13 @@ Status HaloColumns::Sum(std::span<const ColumnGroup> groups, std::vector<ColumnS
   for (size_t g = 0; g < groups.size(); ++g) {
     const ColumnGroup& group = groups[g];
     if (group.page.has_value()) {
-      return FailedPrecondition("out-degrees of part {}: part {} is alone here", group.page->part,
-                                halo_.manifest().part);
+      return FailedPrecondition(
+          "{}: {} over all parts, and part {} is alone here, without part {}; "
+          "give another --sampler, or leave out --part-only",
+          schema_.relations[group.relation].triple(),
+          group.value == ColumnValue::kAsymmetry ? "edges back are looked for"
+                                                 : "out-degrees are counted",
+          halo_.manifest().part, group.page->part);
     }
     const Known known = KnownOf(group.relation, group.destinations);
     if (counted.insert(group.destinations.data()).second) {

@@ -114,7 +114,10 @@ std::string ColumnSumsCalls::Encode(const Request& request) const {
 wire::ColumnSumsExpected ColumnSumsCalls::Expected(const Piece& piece) const {
   const ColumnGroup& group = groups_[piece.group];
   const int64_t nodes = SourceNodes(group);
-  const IdRange sources = group.page ? group.page->sources : IdRange{0, nodes};
+  IdRange sources = group.page ? group.page->sources : IdRange{0, nodes};
+  if (group.value == ColumnValue::kAsymmetry) {  // one sum, of the first
+    sources.end = std::min(sources.end, sources.begin + 1);
+  }
   return {.source_nodes = nodes,
           .source_begin = std::max(sources.begin, piece.from_source),
           .source_end = sources.end};

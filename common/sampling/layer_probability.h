@@ -25,10 +25,13 @@ enum class LayerProbability : uint8_t {
   kCount2,
 };
 
-// What one edge adds to the column sum of its source.
+// What one edge adds to the column sum of its source; the numbers are those of the wire.
 enum class ColumnValue : uint8_t {
   kOne,          // 1: the sum is the number of edges
   kDegreeShare,  // DegreeShare of the destination's in-degree
+  // Of a page alone: all edges of the part add to one sum, that of the page's first source
+  // (SumAsymmetry).
+  kAsymmetry,
 };
 
 [[nodiscard]] constexpr ColumnValue ColumnValueOf(LayerProbability probability) {

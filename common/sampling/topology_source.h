@@ -48,14 +48,15 @@ struct ColumnSums {
 };
 
 // What the edges of one relation add up to, by source: of those into destinations, or of all that
-// one part owns, of a range of sources (FastGCN: a page of out-degrees).
+// one part owns, of a range of sources (FastGCN: a page of out-degrees; kAsymmetry: of all sources
+// of a relation of a type with itself, and the answer is one sum, of source 0, or none: it is 0).
 struct ColumnGroup {
   struct Page {
     int part = 0;
     IdRange sources;
   };
   int relation = 0;
-  ColumnValue value = ColumnValue::kOne;       // of a page: kOne
+  ColumnValue value = ColumnValue::kOne;       // of a page: kOne, kAsymmetry
   std::span<const int64_t> destinations = {};  // unique global ids; none beside a page
   std::optional<Page> page = {};
 };

@@ -21,14 +21,19 @@ bool Fits(bool wide, uint64_t sum, int64_t* room) {
   return true;
 }
 
+bool IsAsymmetry(const wire::ColumnSumsGroup& group) {
+  return group.value == static_cast<uint32_t>(ColumnValue::kAsymmetry);
+}
+
 }  // namespace
 
 Status ColumnSumsHandler::CheckPage(const wire::ColumnSumsGroup& group,
                                     const ColumnRelation& relation) const {
   const wire::ColumnPage& page = *group.page;
-  if (!group.destinations.empty() || group.value != static_cast<uint32_t>(ColumnValue::kOne)) {
+  if (!group.destinations.empty() ||
+      group.value == static_cast<uint32_t>(ColumnValue::kDegreeShare)) {
     return InvalidArgument(
-        "{}: a page of a part's edges with {} destinations and value {}, expected none and 0",
+        "{}: a page of a part's edges with {} destinations and value {}, expected none and 0 or 2",
         group.relation, group.destinations.size(), group.value);
   }
   if (graph_->Find(page.part) == nullptr) {
@@ -43,9 +48,27 @@ Status ColumnSumsHandler::CheckPage(const wire::ColumnSumsGroup& group,
   return OkStatus();
 }
 
+Status ColumnSumsHandler::CheckAsymmetry(const wire::ColumnSumsGroup& group,
+                                         const ColumnRelation& relation) const {
+  const Schema& schema = graph_->schema();
+  if (schema.SourceType(relation.index) != schema.DestinationType(relation.index)) {
+    return InvalidArgument(
+        "{}: leads from one node type to another, so it has no edges back: only a relation of a "
+        "type with itself has an asymmetry",
+        group.relation);
+  }
+  const int64_t sources = relation.edges.num_sources;
+  if (!group.page || group.page->source_begin != 0 || group.page->source_end != sources) {
+    return InvalidArgument(
+        "{}: an asymmetry is that of all edges of a part: expected a page of sources [0, {})",
+        group.relation, sources);
+  }
+  return OkStatus();
+}
+
 StatusOr<ColumnRelation> ColumnSumsHandler::Check(const wire::ColumnSumsGroup& group) const {
   HG_ASSIGN_OR_RETURN(ColumnRelation relation, FindColumnRelation(*graph_, group.relation));
-  if (group.value > static_cast<uint32_t>(ColumnValue::kDegreeShare)) {
+  if (group.value > static_cast<uint32_t>(ColumnValue::kAsymmetry)) {
     return InvalidArgument(
         "{}: value {} of an edge is not known here: this server is of an older version",
         group.relation, group.value);
@@ -54,6 +77,7 @@ StatusOr<ColumnRelation> ColumnSumsHandler::Check(const wire::ColumnSumsGroup& g
     return OutOfRange("{}: candidates from source {} on", group.relation, group.from_source);
   }
   if (group.page) HG_RETURN_IF_ERROR(CheckPage(group, relation));
+  if (IsAsymmetry(group)) HG_RETURN_IF_ERROR(CheckAsymmetry(group, relation));
   HG_RETURN_IF_ERROR(CheckDestinations(*graph_, relation, group.destinations));
   return relation;
 }
@@ -76,10 +100,26 @@ Status ColumnSumsHandler::AnswerPage(const wire::ColumnSumsGroup& group,
   return OkStatus();
 }
 
+Status ColumnSumsHandler::AnswerAsymmetry(const wire::ColumnSumsGroup& group,
+                                          const ColumnRelation& relation, const WorkLimits& limits,
+                                          int64_t* room, ColumnSumsAnswer* answer) {
+  if (group.from_source > group.page->source_begin) return OkStatus();  // behind the only one
+  HG_ASSIGN_OR_RETURN(const uint64_t sum,
+                      SumAsymmetry(relation.edges, static_cast<int>(group.page->part), limits));
+  if (sum == 0) return OkStatus();
+  answer->more = !Fits(answer->wide, sum, room);
+  if (answer->more) return OkStatus();
+  answer->sums.sources.push_back(group.page->source_begin);
+  answer->sums.sums.push_back(sum);
+  return OkStatus();
+}
+
 Status ColumnSumsHandler::AnswerGroup(const wire::ColumnSumsGroup& group,
-                                      const ColumnRelation& relation, ColumnSums* all,
-                                      int64_t* room, ColumnSumsAnswer* answer) const {
+                                      const ColumnRelation& relation, const WorkLimits& limits,
+                                      ColumnSums* all, int64_t* room,
+                                      ColumnSumsAnswer* answer) const {
   answer->wide = relation.wide;
+  if (IsAsymmetry(group)) return AnswerAsymmetry(group, relation, limits, room, answer);
   if (group.page) return AnswerPage(group, relation, room, answer);
   const ColumnWorkspaces::Lease workspace(workspaces_);
   HG_RETURN_IF_ERROR(SumColumns(relation.edges, group.destinations,
@@ -113,7 +153,7 @@ StatusOr<std::vector<ColumnSumsAnswer>> ColumnSumsHandler::Answer(
     if (room < 0 && g > 0) break;
     HG_RETURN_IF_ERROR(limits.Check());
     ColumnSumsAnswer& answer = answers.emplace_back();
-    HG_RETURN_IF_ERROR(AnswerGroup(request.groups[g], relations[g], &all, &room, &answer));
+    HG_RETURN_IF_ERROR(AnswerGroup(request.groups[g], relations[g], limits, &all, &room, &answer));
     if (!answer.more && room >= 0) continue;
     if (answer.sums.sources.empty()) answers.pop_back();  // not even its first
     break;

@@ -42,13 +42,15 @@ class ColumnSumsHandler {
   // answer would exceed the message limit.
   //   FailedPrecondition the topology is not served: says what to do
   //   InvalidArgument    too many groups, a value that is not known, a page beside destinations or
-  //                      of another value than 1, or max_bytes below 0
+  //                      of degree shares, an asymmetry of anything but a page of all sources of a
+  //                      relation of a type with itself, or max_bytes below 0
   //   NotFound           an unknown relation
   //   OutOfRange         an id or part not owned here, a source outside its type, or one with more
   //                      than 2^32 - 1 edges
   //   ResourceExhausted  not even one candidate fits
   //   DataLoss           damaged offsets or sources: names the relation and the node
-  //   Cancelled, DeadlineExceeded  `limits`, which are looked at between groups
+  //   Cancelled, DeadlineExceeded  `limits`, which are looked at between groups, and within an
+  //                      asymmetry
   [[nodiscard]] StatusOr<std::vector<ColumnSumsAnswer>> Answer(
       const wire::ColumnSumsRequest& request, const WorkLimits& limits = {}) const;
 
@@ -58,11 +60,17 @@ class ColumnSumsHandler {
   [[nodiscard]] StatusOr<ColumnRelation> Check(const wire::ColumnSumsGroup& group) const;
   [[nodiscard]] Status CheckPage(const wire::ColumnSumsGroup& group,
                                  const ColumnRelation& relation) const;
+  [[nodiscard]] Status CheckAsymmetry(const wire::ColumnSumsGroup& group,
+                                      const ColumnRelation& relation) const;
   // Sets the candidates of the group that `room` bytes hold; takes away what they take. `all`: its
   // memory is reused.
   [[nodiscard]] Status AnswerGroup(const wire::ColumnSumsGroup& group,
-                                   const ColumnRelation& relation, ColumnSums* all, int64_t* room,
-                                   ColumnSumsAnswer* answer) const;
+                                   const ColumnRelation& relation, const WorkLimits& limits,
+                                   ColumnSums* all, int64_t* room, ColumnSumsAnswer* answer) const;
+  [[nodiscard]] static Status AnswerAsymmetry(const wire::ColumnSumsGroup& group,
+                                              const ColumnRelation& relation,
+                                              const WorkLimits& limits, int64_t* room,
+                                              ColumnSumsAnswer* answer);
   [[nodiscard]] Status AnswerPage(const wire::ColumnSumsGroup& group,
                                   const ColumnRelation& relation, int64_t* room,
                                   ColumnSumsAnswer* answer) const;

@@ -10,6 +10,7 @@
 #include "common/sampling/kernel/add_column_sums.h"
 #include "common/sampling/kernel/column_sweep.h"
 #include "common/sampling/kernel/outcome.h"
+#include "common/sampling/kernel/rows.h"
 
 namespace halograph {
 namespace {
@@ -19,6 +20,9 @@ namespace {
 constexpr int64_t kNodesASweptEdge = 8;
 // Below one edge in so many nodes walking the words costs more than sorting the few edges.
 constexpr int64_t kNodesASortedEdge = 8192;
+
+// Destinations between two looks at the limits of a call that reads all edges of a part.
+constexpr int64_t kNodesALook = 4096;
 
 // An edge that is sorted: its source, and what it adds.
 struct SourceShare {
@@ -182,10 +186,43 @@ Status CountSegment(const ColumnEdges& edges, IdRange sources, std::span<const I
   return OkStatus();
 }
 
+// Adds what the in-edges of destination `v` add.
+template <typename IdT>
+FusedOutcome AddAsymmetry(std::span<const IdT> ids, int64_t v, int64_t num_sources, uint64_t* sum) {
+  for (const IdT id : ids) {
+    const auto source = static_cast<uint64_t>(id);
+    if (source >= static_cast<uint64_t>(num_sources)) [[unlikely]]
+      return UnknownSource(static_cast<int64_t>(id));
+    *sum += AsymmetryOfEdge(source, static_cast<uint64_t>(v));
+  }
+  return {};
+}
+
+// Of the destinations [begin, end) of a segment, counted from its first.
+FusedOutcome AddAsymmetryOfRows(const CscSegment& segment, IdRange rows, int64_t num_sources,
+                                uint64_t* sum) {
+  const int64_t num_edges = segment.indptr[segment.nodes.size()];
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    const int64_t* const offsets = segment.indptr + row;
+    const int64_t v = segment.nodes.begin + row;
+    if (!ValidOffsets(offsets, num_edges)) [[unlikely]]
+      return {.kind = FusedOutcome::Kind::kDamagedOffsets, .id = v};
+    const auto degree = static_cast<size_t>(offsets[1] - offsets[0]);
+    if (degree == 0) continue;
+    const FusedOutcome outcome =
+        segment.indices64 != nullptr
+            ? AddAsymmetry(std::span(segment.indices64 + offsets[0], degree), v, num_sources, sum)
+            : AddAsymmetry(std::span(segment.indices32 + offsets[0], degree), v, num_sources, sum);
+    if (!outcome.done()) return outcome;
+  }
+  return {};
+}
+
 }  // namespace
 
 Status SumColumns(const ColumnEdges& edges, std::span<const int64_t> destinations,
                   ColumnValue value, ColumnWorkspace* workspace, ColumnSums* sums) {
+  assert(destinations.empty() || value != ColumnValue::kAsymmetry);
   sums->sources.clear();
   sums->sums.clear();
   HG_ASSIGN_OR_RETURN(const int64_t num_edges,
@@ -216,6 +253,20 @@ Status CountOutDegrees(const ColumnEdges& edges, IdRange sources, std::vector<ui
     }
   }
   return OkStatus();
+}
+
+StatusOr<uint64_t> SumAsymmetry(const ColumnEdges& edges, int part, const WorkLimits& limits) {
+  const CscSegment& segment = edges.topology->segments()[static_cast<size_t>(part)];
+  assert(segment.present());
+  const int64_t num_rows = segment.nodes.size();
+  uint64_t sum = 0;
+  for (int64_t row = 0; row < num_rows; row += kNodesALook) {
+    HG_RETURN_IF_ERROR(limits.Check());
+    const FusedOutcome outcome = AddAsymmetryOfRows(
+        segment, {row, std::min(num_rows, row + kNodesALook)}, edges.num_sources, &sum);
+    if (!outcome.done()) return DamageOf(outcome, edges.relation);
+  }
+  return sum;
 }
 
 }  // namespace halograph

@@ -16,14 +16,14 @@ ColumnEdges ColumnEdgesOf(const Schema& schema, const Topology& topology, int re
           .relation = triple};
 }
 
+namespace {
+
 Status CountPage(const ColumnEdges& edges, const ColumnGroup::Page& page, ColumnSums* sums) {
   const RelationTopology part = edges.topology->Only(page.part);
   ColumnEdges of_part = edges;
   of_part.topology = &part;
   std::vector<uint32_t> degrees;
   HG_RETURN_IF_ERROR(CountOutDegrees(of_part, page.sources, &degrees));
-  sums->sources.clear();
-  sums->sums.clear();
   for (size_t i = 0; i < degrees.size(); ++i) {
     if (degrees[i] == 0) continue;
     sums->sources.push_back(page.sources.begin + static_cast<int64_t>(i));
@@ -31,6 +31,22 @@ Status CountPage(const ColumnEdges& edges, const ColumnGroup::Page& page, Column
   }
   return OkStatus();
 }
+
+// A group that asks for a page, of a part that is here.
+Status SumPage(const ColumnEdges& edges, const ColumnGroup& group, const WorkLimits& limits,
+               ColumnSums* sums) {
+  sums->sources.clear();
+  sums->sums.clear();
+  const ColumnGroup::Page& page = *group.page;
+  if (group.value != ColumnValue::kAsymmetry) return CountPage(edges, page, sums);
+  HG_ASSIGN_OR_RETURN(const uint64_t sum, SumAsymmetry(edges, page.part, limits));
+  if (sum == 0) return OkStatus();
+  sums->sources.push_back(page.sources.begin);
+  sums->sums.push_back(sum);
+  return OkStatus();
+}
+
+}  // namespace
 
 Status LocalSource::Draw(std::span<const LayerGroup> groups, std::vector<NeighborPicks>* picks) {
   picks->resize(groups.size());
@@ -57,7 +73,7 @@ Status LocalSource::SumColumns(std::span<const ColumnGroup> groups, std::vector<
     const std::string triple = schema_.relations[group.relation].triple();
     const ColumnEdges edges = ColumnEdgesOf(schema_, topology_, group.relation, triple);
     HG_RETURN_IF_ERROR(group.page.has_value()
-                           ? CountPage(edges, *group.page, &(*sums)[g])
+                           ? SumPage(edges, group, limits_, &(*sums)[g])
                            : halograph::SumColumns(edges, group.destinations, group.value,
                                                    workspace.get(), &(*sums)[g]));
   }

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "common/base/cancel.h"
 #include "common/base/idle_pool.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
@@ -14,17 +15,18 @@
 
 namespace halograph {
 
-// `topology` must hold every destination asked for. Nothing is owned; `pool` may be null, and
-// shares the work on draws; without `workspaces` it has one of its own. One thread at a time.
-// Errors as those of the kernel.
+// `topology` must hold every destination and part asked for. Nothing is owned; `pool` may be null,
+// and shares the work on draws; without `workspaces` it has one of its own. `limits` are looked at
+// where all edges of a part are summed. One thread at a time. Errors as those of the kernel.
 class LocalSource final : public TopologySource {
  public:
   LocalSource(const Schema* schema, const Topology* topology, ThreadPool* pool,
-              IdlePool<ColumnWorkspace>* workspaces = nullptr)
+              IdlePool<ColumnWorkspace>* workspaces = nullptr, const WorkLimits& limits = {})
       : schema_(*schema),
         topology_(*topology),
         pool_(pool),
-        workspaces_(workspaces != nullptr ? *workspaces : own_) {}
+        workspaces_(workspaces != nullptr ? *workspaces : own_),
+        limits_(limits) {}
 
   [[nodiscard]] Status Draw(std::span<const LayerGroup> groups,
                             std::vector<NeighborPicks>* picks) override;
@@ -39,12 +41,8 @@ class LocalSource final : public TopologySource {
   ThreadPool* const pool_;
   IdlePool<ColumnWorkspace> own_;
   IdlePool<ColumnWorkspace>& workspaces_;
+  const WorkLimits limits_;
 };
-
-// Answers one group that asks for a page, of a part that is here.
-//   OutOfRange, DataLoss  as CountOutDegrees
-[[nodiscard]] Status CountPage(const ColumnEdges& edges, const ColumnGroup::Page& page,
-                               ColumnSums* sums);
 
 // A relation of the schema as column sums and extraction read it. `triple`: outlives what is made.
 [[nodiscard]] ColumnEdges ColumnEdgesOf(const Schema& schema, const Topology& topology,

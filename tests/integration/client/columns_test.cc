@@ -56,6 +56,11 @@ class RemoteColumnsTest : public RemoteStoreTest {
             {.relation = relation, .page = ColumnGroup::Page{part, {7, NumSources(relation) - 9}}});
       }
     }
+    for (int part = 0; part < kParts; ++part) {
+      all.sums.push_back({.relation = cites_,
+                          .value = ColumnValue::kAsymmetry,
+                          .page = ColumnGroup::Page{part, {0, NumSources(cites_)}}});
+    }
     all.sums.push_back({.relation = cites_});
     all.edges.push_back({.relation = cites_,
                          .wanted = {.edge_ids = true, .column_degrees = true},
@@ -77,6 +82,12 @@ class RemoteColumnsTest : public RemoteStoreTest {
     ColumnWorkspace workspace;
     for (const ColumnGroup& group : questions.sums) {
       ColumnSums& sums = answers.sums.emplace_back();
+      if (group.value == ColumnValue::kAsymmetry) {
+        const auto sum = SumAsymmetry(Edges(group.relation), group.page->part);
+        EXPECT_TRUE(sum.ok() && *sum != 0) << sum.status();
+        sums = {{0}, {sum.value_or(0)}};
+        continue;
+      }
       std::vector<int64_t> owned;
       if (group.page) {
         const IdRange range = whole_->book().NodeRange(
@@ -341,6 +352,23 @@ TEST_F(RemoteColumnsTest, RepliesThatDoNotFitAreDataLossNamingTheServer) {
       answer->bytes = reply.SerializeAsString();
     };
     const Status status = AskChanged(server->address(), sums, change, &address);
+    ExpectError(status, absl::StatusCode::kDataLoss, {address + ": GraphService/ColumnSums"});
+  }
+  // An asymmetry is one sum, of the first source.
+  TopologyQuestions asymmetry;
+  asymmetry.sums.push_back({.relation = cites_,
+                            .value = ColumnValue::kAsymmetry,
+                            .page = ColumnGroup::Page{0, {0, NumSources(cites_)}}});
+  for (const bool second : {false, true}) {
+    const auto change = [&](const FakeCall& call, FakeAnswer* answer) {
+      if (call.method != "GraphService/ColumnSums") return;
+      v1::ColumnSumsReply reply;
+      EXPECT_TRUE(reply.ParseFromString(answer->bytes));
+      reply.mutable_groups(0)->set_sources32(0, second ? 1 : 0);
+      reply.mutable_groups(0)->set_more(!second);
+      answer->bytes = reply.SerializeAsString();
+    };
+    const Status status = AskChanged(server->address(), asymmetry, change, &address);
     ExpectError(status, absl::StatusCode::kDataLoss, {address + ": GraphService/ColumnSums"});
   }
   using EdgesGroup = v1::ExtractGroupReply;

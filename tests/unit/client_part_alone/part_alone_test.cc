@@ -353,6 +353,34 @@ TEST_F(PartAloneTest, DrawsByWeightEndAtTheBorder) {
   }
 }
 
+// What only all parts together tell: out-degrees, and whether a relation is symmetric.
+TEST_F(PartAloneTest, WhatIsCountedOverAllPartsIsRefusedByName) {
+  Write(Homogeneous(3), 2);
+  Open(1);
+  const int64_t nodes = whole_->info.schema.node_types[0].count;
+  for (const auto& [value, what] :
+       {std::pair{ColumnValue::kOne, "out-degrees"}, {ColumnValue::kAsymmetry, "edges back"}}) {
+    const auto ask = [&, value = value](int part, GraphStore& store, TopologyAnswers* answers) {
+      CallContext context;
+      TopologyQuestions questions;
+      questions.sums.push_back(
+          {.relation = 0, .value = value, .page = ColumnGroup::Page{part, {0, nodes}}});
+      return store.Ask(questions, context, answers);
+    };
+    TopologyAnswers own, expected, other;
+    ASSERT_TRUE(ask(1, *stores_.graph, &own).ok());
+    ASSERT_TRUE(ask(1, *MakeLocalGraphStore(whole_), &expected).ok());
+    EXPECT_EQ(own.sums, expected.sums);
+    EXPECT_FALSE(own.sums[0].sources.empty());
+    const Status status = ask(2, *stores_.graph, &other);
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    for (const char* text :
+         {"node:edge:node", what, "part 1 is alone", "part 2", "--part-only", "--sampler"}) {
+      EXPECT_THAT(Message(status), HasSubstr(text));
+    }
+  }
+}
+
 TEST_F(PartAloneTest, CancelledCallsEnd) {
   Write(Homogeneous(3), 1);
   Open(0);

@@ -189,6 +189,39 @@ TEST_F(ColumnsHandlerTest, APageHasTheOutDegreesOfItsPartCountedOnce) {
   }
 }
 
+TEST_F(ColumnsHandlerTest, AnAsymmetryIsOneSumOfAWholePartReadEachTime) {
+  const auto sources = Whole(kPaperCites).num_sources;
+  const auto group = [&](uint32_t part, int64_t from_source) {
+    return wire::ColumnSumsGroup{
+        kPaperCites, 2, {}, wire::ColumnPage{part, 0, sources}, from_source};
+  };
+  for (uint32_t part = 0; part < 3; ++part) {
+    const auto served = Open({static_cast<int>(part)});
+    const ColumnSumsHandler handler = Sums(*served);
+    const auto answers = handler.Answer({.groups = {group(part, 0), group(part, 1)}});
+    ASSERT_TRUE(answers.ok()) << answers.status();
+    ASSERT_EQ(answers->size(), 2U);
+    const auto expected = SumAsymmetry(Whole(kPaperCites), static_cast<int>(part));
+    ASSERT_TRUE(expected.ok() && *expected != 0) << expected.status();
+    EXPECT_EQ((*answers)[0].sums, (ColumnSums{{0}, {*expected}}));
+    EXPECT_EQ((*answers)[1].sums, ColumnSums()) << "behind the only source";
+    EXPECT_FALSE((*answers)[0].more || (*answers)[1].more);
+    EXPECT_EQ(handler.out_degrees().times_counted(), 0);
+  }
+  // One a message, where there is no room for two.
+  for (uint32_t part = 0; part < 3; ++part) asked_.push_back(group(part, 0));
+  int calls = 0;
+  const auto whole = SumAll(Sums(*all_), {.groups = asked_}, &calls);
+  EXPECT_EQ(SumAll(Sums(*all_), {.groups = asked_, .max_bytes = 40}, &calls), whole);
+  EXPECT_EQ(calls, 4);
+  EXPECT_THAT(Sums(*all_).Answer({.groups = asked_, .max_bytes = 21}).status(),
+              testing::Property(&Status::code, absl::StatusCode::kResourceExhausted));
+  CancelToken token;
+  token.Cancel();
+  EXPECT_TRUE(
+      absl::IsCancelled(Sums(*all_).Answer({.groups = asked_}, {.cancel = &token}).status()));
+}
+
 TEST_F(ColumnsHandlerTest, WhatIsAskedAtOnceIsAnsweredAlikeAndPagesAreCountedOnce) {
   const ColumnSumsHandler handler = Sums(*all_);
   const ExtractHandler extract = Edges(*all_);
@@ -315,7 +348,7 @@ TEST_F(ColumnsHandlerTest, WhatIsNotHereOrCannotBeIsRefused) {
   const int64_t own = all_->book().NodeRange(NodeType("paper"), 0).begin;
   EXPECT_TRUE(absl::IsOutOfRange(edges({kPaperCites, {own}, {sources}, false, {}})));
   EXPECT_TRUE(absl::IsInvalidArgument(edges({kPaperCites, {own}, {4, 4}, false, {}})));
-  EXPECT_TRUE(absl::IsInvalidArgument(sums({kPaperCites, 2, {own}})));
+  EXPECT_TRUE(absl::IsInvalidArgument(sums({kPaperCites, 3, {own}})));
   EXPECT_TRUE(absl::IsOutOfRange(sums({kPaperCites, 0, {own}, {}, -1})));
   for (const wire::ColumnPage page :
        {wire::ColumnPage{1, 0, 1}, {0, 0, sources + 1}, {0, -1, 1}, {0, 2, 1}, {1U << 31, 0, 1}}) {
@@ -325,6 +358,21 @@ TEST_F(ColumnsHandlerTest, WhatIsNotHereOrCannotBeIsRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(sums({kPaperCites, 1, {}, page})));
   EXPECT_TRUE(absl::IsInvalidArgument(sums({kPaperCites, 0, {own}, page})));
   EXPECT_TRUE(sums({kPaperCites, 0, {}, page}).ok());
+  EXPECT_TRUE(sums({kPaperCites, 2, {}, page}).ok());
+  EXPECT_THAT(Message(sums({kPaperCites, 3, {}, page})), HasSubstr("older version"));
+  // An asymmetry: of a page alone, of all sources, of a part that is here and one node type.
+  for (const wire::ColumnSumsGroup& group :
+       {wire::ColumnSumsGroup{kPaperCites, 2, {}},
+        {kPaperCites, 2, {own}},
+        {kPaperCites, 2, {own}, page},
+        {kPaperCites, 2, {}, wire::ColumnPage{0, 1, sources}},
+        {kPaperCites, 2, {}, wire::ColumnPage{0, 0, sources - 1}}}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(sums(group))) << sums(group);
+  }
+  EXPECT_TRUE(absl::IsOutOfRange(sums({kPaperCites, 2, {}, wire::ColumnPage{1, 0, sources}})));
+  status = sums({kAuthorWrites, 2, {}, wire::ColumnPage{0, 0, Whole(kAuthorWrites).num_sources}});
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("one node type to another"));
 }
 
 TEST_F(ColumnsHandlerTest, RequestsThatAreTooManyOrOfAServerOfFeaturesAreRefused) {
