@@ -84,6 +84,21 @@ const ConformanceFolder& HubConformanceGraph() {
   return graph;
 }
 
+const ConformanceFolder& SymmetricConformanceGraph() {
+  static const ConformanceFolder graph([] {
+    TestGraphSpec spec =
+        RandomGraph({.seed = 15, .parts = 4, .nodes = 120, .mean_degree = 4, .feature_dim = 3});
+    TestRelation& relation = spec.relations[0];
+    relation.features.clear();
+    for (const auto& [from, to] : std::vector(relation.edges)) {
+      if (from != to) relation.edges.emplace_back(to, from);
+    }
+    relation.edges.insert(relation.edges.end(), {{1, 2}, {2, 1}, {1, 2}, {2, 1}, {3, 3}});
+    return spec;
+  }());
+  return graph;
+}
+
 const ConformanceFolder& TypedConformanceGraph() {
   static const ConformanceFolder graph([] {
     TestGraphSpec spec = RandomTypedGraph(

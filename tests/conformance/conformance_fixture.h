@@ -26,6 +26,8 @@ struct ConformanceFolder {
 // 3,000 nodes: as seeds they need several messages where these are small. Its parts have clusters.
 [[nodiscard]] const ConformanceFolder& ConformanceGraph();
 [[nodiscard]] const ConformanceFolder& TypedConformanceGraph();
+// 120 nodes of one type; every edge has its reverse, self-loops and parallel edges too.
+[[nodiscard]] const ConformanceFolder& SymmetricConformanceGraph();
 // Typed, too; every relation has an edge feature "w" to sample by: float64, some 0, over many
 // decades.
 [[nodiscard]] const ConformanceFolder& WeightedConformanceGraph();

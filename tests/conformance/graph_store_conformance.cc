@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "common/sampling/samplers/symmetry.h"
 #include "tests/conformance/conformance_fixture.h"
 #include "tests/conformance/started_call.h"
 #include "tests/support/local_stores.h"
@@ -432,6 +433,32 @@ void SameMinibatchesOfFastGcn(const StoreKind& kind) {
   }
 }
 
+// Every part answers for itself, wherever it is, and all together tell.
+void WhetherARelationIsSymmetricIsToldByAllParts(const StoreKind& kind) {
+  for (const bool symmetric : {false, true}) {
+    Subject subject(symmetric ? SymmetricConformanceGraph() : ConformanceGraph(), kind);
+    ASSERT_TRUE(subject.ok());
+    CallContext context;
+    std::vector<ColumnSums> found;
+    const Status status = CheckSymmetric(
+        subject.schema(), 0, 4, [&](const TopologyQuestions& questions, TopologyAnswers* answers) {
+          TopologyAnswers expected;
+          HG_RETURN_IF_ERROR(subject.reference.graph->Ask(questions, context, &expected));
+          HG_RETURN_IF_ERROR(subject.graph.stores.graph->Ask(questions, context, answers));
+          EXPECT_TRUE(answers->sums == expected.sums);
+          found = answers->sums;
+          return OkStatus();
+        });
+    EXPECT_EQ(status.code(),
+              symmetric ? absl::StatusCode::kOk : absl::StatusCode::kFailedPrecondition)
+        << ToString(status);
+    ASSERT_EQ(found.size(), 4U);
+    for (const ColumnSums& of_part : found) {
+      EXPECT_THAT(of_part.sources, testing::ElementsAre(0));  // edges between parts
+    }
+  }
+}
+
 // Of hubs, whose sums and edges do not fit one message.
 void SameLayerWiseMinibatchOfHubs(const StoreKind& kind) {
   Subject subject(HubConformanceGraph(), kind);
@@ -558,6 +585,7 @@ void RegisterGraphStoreConformance(const StoreKind& kind) {
   add("SameLaborMinibatchOfHubs", SameLaborMinibatchOfHubs);
   add("SameLaborMinibatchWithEdgesLeftOut", SameLaborMinibatchWithEdgesLeftOut);
   add("SameLayerWiseMinibatches", SameLayerWiseMinibatches);
+  add("WhetherARelationIsSymmetricIsToldByAllParts", WhetherARelationIsSymmetricIsToldByAllParts);
   add("SameMinibatchesOfFastGcn", SameMinibatchesOfFastGcn);
   add("SameLayerWiseMinibatchOfHubs", SameLayerWiseMinibatchOfHubs);
   add("ClustersAreThoseOfTheFolder", ClustersAreThoseOfTheFolder);
