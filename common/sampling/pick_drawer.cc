@@ -60,6 +60,7 @@ StatusOr<std::shared_ptr<const PickDrawer>> MakeDrawer(const DrawRule& rule,
     case DrawKind::kCluster:
     case DrawKind::kSaintNode:
     case DrawKind::kSaintEdge:
+    case DrawKind::kSaintWalk:
       break;
   }
   return InvalidArgument("rules of kind {} are not drawn destination by destination",

@@ -39,13 +39,30 @@ Status ValidateNodeWise(const DrawRule& rule) {
 
 Status ValidateGraphWise(const Schema& schema, int relation, const DrawRule& rule) {
   if (rule.replace || rule.weight >= 0 || rule.one_key) {
-    return InvalidArgument("subgraphs are drawn by clusters, nodes or edges alone");
+    return InvalidArgument("subgraphs are drawn by clusters, nodes, edges or walks alone");
   }
   if (schema.SourceType(relation) != schema.DestinationType(relation)) {
     return InvalidArgument("subgraphs are of one node type, and this relation leads to another");
   }
   if (rule.fanout >= 1 && rule.fanout <= kMaxFanout) return OkStatus();
   return OutOfRange("{} draws of a subgraph are outside [1, {}]", rule.fanout, kMaxFanout);
+}
+
+// Of every rule.
+Status ValidateSteps(const DrawRule& rule) {
+  if (rule.kind != DrawKind::kSaintWalk) {
+    if (rule.walk_length == 0) return OkStatus();
+    return InvalidArgument("draws of kind {} take no walks, and have 0 steps, not {}",
+                           static_cast<int>(rule.kind), rule.walk_length);
+  }
+  if (rule.walk_length >= 1 && rule.walk_length <= kMaxWalkLength) return OkStatus();
+  return OutOfRange("walks of {} steps are outside [1, {}]", rule.walk_length, kMaxWalkLength);
+}
+
+Status ValidateDraws(const Schema& schema, int relation, const DrawRule& rule) {
+  HG_RETURN_IF_ERROR(ValidateSteps(rule));
+  if (IsNodeWise(rule.kind)) return ValidateNodeWise(rule);
+  return rule.graph_wise() ? ValidateGraphWise(schema, relation, rule) : ValidateLayerWise(rule);
 }
 
 }  // namespace
@@ -79,10 +96,8 @@ Status ValidateRule(const Schema& schema, int relation, const DrawRule& rule) {
         "older version",
         of.triple(), kind, kDrawKinds);
   }
-  const Status fanout = IsNodeWise(rule.kind) ? ValidateNodeWise(rule)
-                        : rule.graph_wise()   ? ValidateGraphWise(schema, relation, rule)
-                                              : ValidateLayerWise(rule);
-  if (!fanout.ok()) return Annotate(fanout, fmt::format("relation '{}'", of.triple()));
+  const Status draws = ValidateDraws(schema, relation, rule);
+  if (!draws.ok()) return Annotate(draws, fmt::format("relation '{}'", of.triple()));
   if (rule.weight < 0) return OkStatus();
   if (rule.weight >= std::ssize(of.features)) {
     return NotFound("relation '{}' cannot be sampled by edge feature {}; it has {}", of.triple(),

@@ -14,6 +14,7 @@ namespace halograph {
 inline constexpr int32_t kFullNeighborhood = -1;
 inline constexpr int32_t kMaxFanout = 1 << 20;
 inline constexpr int32_t kMaxLayerNodes = 1 << 30;
+inline constexpr int32_t kMaxWalkLength = 64;
 
 enum class DrawKind : uint8_t {
   kNeighbor = 0,  // in-edges of each destination, by itself
@@ -24,9 +25,10 @@ enum class DrawKind : uint8_t {
   kCluster = 4,    // of some of the partitioner's clusters
   kSaintNode = 5,  // by degree, with replacement
   kSaintEdge = 6,  // the ends of edges, with replacement
+  kSaintWalk = 7,  // what random walks come to, from roots that are drawn with replacement
 };
 // Kinds are numbered from 0. Those of node-wise draws travel (SampleRule.kind).
-inline constexpr uint32_t kDrawKinds = 7;
+inline constexpr uint32_t kDrawKinds = 8;
 
 // What a coefficient of a drawn edge makes of sums over the edges drawn.
 enum class LayerEstimate : uint8_t {
@@ -43,7 +45,7 @@ struct DrawRule {
   DrawKind kind = DrawKind::kNeighbor;
   // Node-wise: edges a destination; -1: all in-edges. Layer-wise: nodes; -1: all candidates,
   // which have an edge into a destination, or, of kFastGcn, any edge. 0: none. Graph-wise: draws,
-  // of clusters, nodes or edges.
+  // of clusters, nodes, edges or roots of walks.
   int32_t fanout = 0;
   bool replace = false;  // with replacement
   int weight = -1;       // index of the relation's edge feature to draw by; -1: uniformly
@@ -54,6 +56,8 @@ struct DrawRule {
   LayerEstimate estimate = LayerEstimate::kUnbiased;
   // Of kCluster: edges between clusters count for those of clusters that were not drawn.
   bool cluster_weights = false;
+  // Of kSaintWalk: the steps of a walk. 0 of all others.
+  int32_t walk_length = 0;
 
   [[nodiscard]] bool nothing() const { return fanout == 0; }
   // Whose key layer `layer` draws by.
@@ -86,8 +90,8 @@ struct DrawRule {
 // What is wrong with the rule of a relation of the schema is named, with the relation and what is
 // allowed.
 //   InvalidArgument  a kind that this build does not know; an estimate by weight or with
-//                    replacement; a layer-wise draw by one key
-//   OutOfRange       the fanout; of layer-wise draws the number of nodes
+//                    replacement; a layer-wise draw by one key; steps of what is no walk
+//   OutOfRange       the fanout; of layer-wise draws the number of nodes; the steps of a walk
 //   NotFound         a weight that the relation cannot be drawn by (FindSamplingWeight)
 [[nodiscard]] Status ValidateRule(const Schema& schema, int relation, const DrawRule& rule);
 

@@ -41,6 +41,14 @@ Status CheckAnswers(const Schema& schema, std::span<const LayerGroup> groups,
   return OkStatus();
 }
 
+Status CheckOffsets(const Schema& schema, int relation, const NeighborPicks& picks) {
+  if (picks.offsets.front() == 0 && std::is_sorted(picks.offsets.begin(), picks.offsets.end())) {
+    return OkStatus();
+  }
+  return Internal("the source answered offsets of '{}' that do not ascend from 0",
+                  schema.relations[relation].triple());
+}
+
 Status CheckEdges(const Schema& schema, int relation, size_t destinations, size_t columns,
                   const ExtractWanted& wanted, const ExtractedEdges& answer) {
   const std::vector<int64_t>& offsets = answer.offsets;
@@ -69,11 +77,7 @@ Status LeaveOut(const Schema& schema, std::span<const ExcludedEdges> excluded, i
     if (edges.relation() != relation) continue;
     edges.FindIn(list, count, &rows);
     if (rows.empty()) continue;
-    if (picks->offsets.front() != 0 ||
-        !std::is_sorted(picks->offsets.begin(), picks->offsets.end())) {
-      return Internal("the source answered offsets of '{}' that do not ascend from 0",
-                      schema.relations[relation].triple());
-    }
+    HG_RETURN_IF_ERROR(CheckOffsets(schema, relation, *picks));
     RemoveExcluded(rows, DrawnEdges<int64_t>{.first = 0,
                                              .ends = std::span(picks->offsets).subspan(1),
                                              .sources = &picks->sources,

@@ -23,6 +23,10 @@ namespace halograph {
 [[nodiscard]] Status CheckAnswers(const Schema& schema, std::span<const LayerGroup> groups,
                                   std::span<const NeighborPicks> answers);
 
+// Internal: offsets of an answer of the right length that do not ascend from 0. For who follows
+// them here.
+[[nodiscard]] Status CheckOffsets(const Schema& schema, int relation, const NeighborPicks& picks);
+
 // Internal: an answer about edges of `relation` that cannot be: of another length than asked, edges
 // that do not follow one another, columns that there are not.
 [[nodiscard]] Status CheckEdges(const Schema& schema, int relation, size_t destinations,

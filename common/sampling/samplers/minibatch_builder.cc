@@ -121,7 +121,7 @@ class MinibatchesInMaking::Together {
 
   const Schema& schema_;
   OutDegreeTables& out_degrees_;
-  const std::span<const std::vector<int64_t>> clusters_;
+  const ClusterList& clusters_;
   std::map<int, std::vector<uint32_t>> missing_;  // by relation, as far as parts were asked
   int part_ = 0;                                  // to be asked next
   const std::vector<FusedWorkspacePool::Lease> leases_;

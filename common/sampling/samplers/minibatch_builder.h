@@ -13,6 +13,7 @@
 #include "common/sampling/kernel/workspace.h"
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
+#include "common/sampling/samplers/cluster_list.h"
 #include "common/sampling/samplers/out_degrees.h"
 #include "common/sampling/topology_source.h"
 
@@ -25,8 +26,8 @@ class BuilderWorkspaces : public FusedWorkspacePool {
   static constexpr int kLimit = 64;  // minibatches in the making at once; more wait
   static constexpr int64_t kTableNodes = int64_t{1} << 24;
 
-  // Of a store with so many parts. What it is given must outlive it. `clusters`: bounds by part, of
-  // the only node type. `limit`: of minibatches at once.
+  // Of a store with so many parts. `schema` must outlive it. `clusters`: bounds by part, of the
+  // only node type. `limit`: of minibatches at once.
   BuilderWorkspaces(const Schema* schema, int num_parts,
                     std::span<const std::vector<int64_t>> clusters = {}, int limit = kLimit)
       : FusedWorkspacePool(schema, limit, kTableNodes),
@@ -34,11 +35,11 @@ class BuilderWorkspaces : public FusedWorkspacePool {
         clusters_(clusters) {}
 
   [[nodiscard]] OutDegreeTables& out_degrees() { return out_degrees_; }
-  [[nodiscard]] std::span<const std::vector<int64_t>> clusters() const { return clusters_; }
+  [[nodiscard]] const ClusterList& clusters() const { return clusters_; }
 
  private:
   OutDegreeTables out_degrees_;
-  const std::span<const std::vector<int64_t>> clusters_;
+  const ClusterList clusters_;
 };
 
 // At most so many minibatches of one call are made together; more follow in groups of as many.

@@ -12,6 +12,7 @@
 #include "common/sampling/kernel/workspace.h"
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
+#include "common/sampling/samplers/cluster_list.h"
 #include "common/sampling/samplers/out_degrees.h"
 #include "common/sampling/topology_source.h"
 
@@ -44,17 +45,27 @@ struct MakerPlace {
   const SampleRequest& request;
   FusedWorkspace* workspace;
   const OutDegreeTables& out_degrees;  // of all relations that are drawn from by all degrees
-  std::span<const std::vector<int64_t>> clusters;  // bounds, by part; none: there are no clusters
-  Minibatch* minibatch;                            // overwritten, its memory reused
+  const ClusterList& clusters;
+  Minibatch* minibatch;  // overwritten, its memory reused
+
+  // Of graph-wise draws: the one relation of all layers, and its rule.
+  [[nodiscard]] int relation() const { return request.spec->layers[0][0].relation; }
+  [[nodiscard]] const DrawRule& rule() const { return request.spec->layers[0][0].rule; }
 };
 
 // One maker for every kind of draw.
 //   node_wise.cc   each destination's draws by itself: one exchange a layer
 //   layer_wise.cc  sources for all destinations together: one exchange a layer, and one before; by
 //                  out-degrees, one for all layers
-//   subgraph.cc    nodes of one subgraph, which all layers share: one or two exchanges
+//   subgraph.cc    nodes of one subgraph, which all layers share: one exchange for its edges, after
+//                  those that its nodes take
+//     cluster.cc     none
+//     saint.cc       none of nodes, one of edges, one a step of walks
 [[nodiscard]] std::unique_ptr<MinibatchMaker> MakeNodeWise(const MakerPlace& place);
 [[nodiscard]] std::unique_ptr<MinibatchMaker> MakeLayerWise(const MakerPlace& place);
-[[nodiscard]] std::unique_ptr<MinibatchMaker> MakeSubgraph(const MakerPlace& place);
+[[nodiscard]] std::unique_ptr<MinibatchMaker> MakeCluster(const MakerPlace& place);
+[[nodiscard]] std::unique_ptr<MinibatchMaker> MakeSaintNode(const MakerPlace& place);
+[[nodiscard]] std::unique_ptr<MinibatchMaker> MakeSaintEdge(const MakerPlace& place);
+[[nodiscard]] std::unique_ptr<MinibatchMaker> MakeSaintWalk(const MakerPlace& place);
 
 }  // namespace halograph

@@ -27,9 +27,7 @@ Status OutDegreeTables::Add(int relation, const ColumnSums& answer,
 
 void OutDegreeTables::Keep(int relation, std::vector<uint32_t> degrees) {
   degrees.resize(static_cast<size_t>(SourceNodes(relation)));
-  auto table = std::make_shared<OutDegrees>();
-  table->degrees = std::move(degrees);
-  table->sums.Reset(std::span<const uint32_t>(table->degrees));
+  auto table = std::make_shared<const OutDegrees>(std::move(degrees));
   const MutexLock lock(mutex_);
   std::shared_ptr<const OutDegrees>& kept = tables_[static_cast<size_t>(relation)];
   if (kept == nullptr) kept = std::move(table);

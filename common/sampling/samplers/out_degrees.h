@@ -1,5 +1,6 @@
 // Out-degrees over all parts: what FastGCN draws by, whatever the layer's destinations
-// (SAMPLING.md, "Layer-wise draws"). Asked of the owners when first needed, one part after the
+// (SAMPLING.md, "Layer-wise draws"), and GraphSAINT, of symmetric relations ("Graph-wise draws").
+// Asked of the owners when first needed, one part after the
 // other, and kept: 4 bytes a node of a relation's source type. While a part's are read they take
 // some 50 bytes more for each node that has an edge there.
 #pragma once
@@ -7,20 +8,30 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
 #include "common/sampling/layer_wise_draw.h"
+#include "common/sampling/samplers/subgraph_draw.h"
 #include "common/sampling/topology_source.h"
 
 namespace halograph {
 
 // Immutable. Of one relation.
 struct OutDegrees {
-  std::vector<uint32_t> degrees;  // by global id of the source
-  CandidateSums sums;             // of them
+  explicit OutDegrees(std::vector<uint32_t> all)
+      : degrees(std::move(all)), by_edge(std::span<const uint32_t>(degrees)) {
+    sums.Reset(std::span<const uint32_t>(degrees));
+  }
+  OutDegrees(const OutDegrees&) = delete;
+  OutDegrees& operator=(const OutDegrees&) = delete;
+
+  const std::vector<uint32_t> degrees;  // by global id of the source
+  CandidateSums sums;                   // of them: to draw without replacement
+  const DegreeSums by_edge;             // the same: to draw with replacement
 };
 
 // Those of one store. Thread-safe. Throws std::bad_alloc.

@@ -15,6 +15,7 @@ constexpr std::string_view kOfFastGcn[] = {"layer-nodes", "layer-estimate"};
 constexpr std::string_view kOfCluster[] = {"clusters-per-batch", "cluster-weights"};
 constexpr std::string_view kOfSaintNode[] = {"saint-nodes"};
 constexpr std::string_view kOfSaintEdge[] = {"saint-edges"};
+constexpr std::string_view kOfSaintWalk[] = {"saint-roots", "walk-length", "saint-coverage"};
 
 constexpr SamplerKind kKinds[] = {
     {"neighbor", "in-edges of each node by itself, --fanouts", DrawKind::kNeighbor, MakeNodeWise,
@@ -26,11 +27,13 @@ constexpr SamplerKind kKinds[] = {
     {"fastgcn", "the same of all nodes, by their out-degrees", DrawKind::kFastGcn, MakeLayerWise,
      kOfFastGcn},
     {"cluster", "--clusters-per-batch of the partitioner's clusters, whole", DrawKind::kCluster,
-     MakeSubgraph, kOfCluster},
+     MakeCluster, kOfCluster},
     {"saint-node", "the subgraph of --saint-nodes nodes, by degree", DrawKind::kSaintNode,
-     MakeSubgraph, kOfSaintNode},
+     MakeSaintNode, kOfSaintNode},
     {"saint-edge", "the subgraph of the ends of --saint-edges edges", DrawKind::kSaintEdge,
-     MakeSubgraph, kOfSaintEdge},
+     MakeSaintEdge, kOfSaintEdge},
+    {"saint-walk", "the subgraph of walks from --saint-roots nodes", DrawKind::kSaintWalk,
+     MakeSaintWalk, kOfSaintWalk},
 };
 
 }  // namespace

@@ -466,6 +466,13 @@ def subgraph(kind, in_edges, draws, length, seed, relations, relation):
     return steps, list(dict.fromkeys(node for step in steps for node in step))
 
 
+def draw_clusters(bounds, some, key):
+    """The clusters' numbers over all parts, in the order drawn, and the list of their nodes."""
+    clusters = [range(begin, end) for part in bounds for begin, end in zip(part, part[1:])]
+    drawn, _ = draw_candidates([1] * len(clusters), some, key)
+    return drawn, [node for cluster in drawn for node in clusters[cluster]]
+
+
 # ---- graphs -----------------------------------------------------------------------------------
 
 
@@ -1170,6 +1177,19 @@ def golden_subgraphs(relations):
     return rows
 
 
+def golden_cluster_draws():
+    rows = []
+    for seed, (bounds, some) in enumerate([
+            ([[0, 3, 5, 9], [9, 10, 14, 17, 20]], 2), ([[0, 3, 5, 9], [9, 10, 14, 17, 20]], 6),
+            ([[0, 3, 5, 9], [9, 10, 14, 17, 20]], 7), ([[0, 3, 5, 9], [9, 10, 14, 17, 20]], 50),
+            ([[0, 40]], 1), ([[0, 5, 12, 30], [30], [30, 40]], 3),  # a part without nodes
+            ([list(range(0, 40, 2)) + [40]], 5), ([list(range(41))], 30)]):
+        drawn, nodes = draw_clusters(bounds, some, subgraph_key(seed))
+        rows.append({"bounds": bounds, "draws": some, "batch_seed": hexadecimal(seed),
+                     "clusters": drawn, "nodes": nodes})
+    return rows
+
+
 def golden_graph_wise():
     graph = golden_graph()
     _, relations = renumber(graph)
@@ -1182,6 +1202,7 @@ def golden_graph_wise():
         "uniform_draws": golden_uniform_draws(),
         "graph": graph,
         "subgraphs": golden_subgraphs(relations),
+        "clusters": golden_cluster_draws(),
         "minibatches": [],
     }
 

@@ -10,6 +10,8 @@
 #include "common/base/sanitizers.h"
 #include "common/sampling/draws.h"
 #include "common/sampling/kernel/one_layer.h"
+#include "common/sampling/samplers/local_source.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 #include "common/sampling/samplers/presampled_chance.h"
 #include "common/sampling/samplers/subgraph_draw.h"
 #include "common/storage/npy.h"
@@ -102,6 +104,48 @@ TEST_F(SaintGoldenTest, SubgraphsAreWhatTheNeighbourSamplerDrawsFromTheFirstNode
       nodes.insert(nodes.end(), at.nodes.begin(), at.nodes.end());
     }
     EXPECT_EQ(CountPicked(nodes).nodes, row.at("nodes").get<std::vector<int64_t>>()) << row;
+  }
+}
+
+// The nodes of one minibatch that a builder makes, of the golden graph's relation a:r:a.
+std::vector<int64_t> NodesBuilt(const MemoryGraph& graph, const RelationRule& rule,
+                                uint64_t batch_seed,
+                                std::span<const std::vector<int64_t>> clusters = {}) {
+  const SamplingSpec spec{.layers = {{rule}}};
+  const SampleRequest request{.seeds = {}, .batch_seed = batch_seed, .spec = &spec};
+  LocalSource source(&graph.schema, &graph.topology, nullptr);
+  BuilderWorkspaces workspaces(&graph.schema, 2, clusters);
+  Minibatch minibatch;
+  EXPECT_EQ(BuildMinibatches(graph.schema, {&request, 1}, source, &workspaces, {&minibatch, 1}),
+            OkStatus());
+  return minibatch.nodes.at(static_cast<size_t>(graph.schema.SourceType(rule.relation)));
+}
+
+TEST_F(SaintGoldenTest, MinibatchesOfWalksHaveTheseNodes) {
+  const MemoryGraph graph(golden_.spec, IdWidth::k32);
+  int checked = 0;
+  for (const Json& row : golden_.raw.at("subgraphs")) {
+    const DrawRule rule = {.kind = DrawKind::kSaintWalk,
+                           .fanout = row.at("draws"),
+                           .walk_length = static_cast<int32_t>(row.at("steps").size()) - 1};
+    if (row.at("kind") != "walk" || rule.fanout == 0 || rule.walk_length == 0) continue;
+    EXPECT_EQ(NodesBuilt(graph, {row.at("relation"), rule}, FromHex(row.at("batch_seed"))),
+              row.at("nodes").get<std::vector<int64_t>>())
+        << row;
+    ++checked;
+  }
+  EXPECT_EQ(checked, 4);
+}
+
+TEST_F(SaintGoldenTest, MinibatchesOfClustersHaveTheseNodes) {
+  const MemoryGraph graph(golden_.spec, IdWidth::k32);
+  const int relation = golden_.raw.at("subgraphs").at(0).at("relation");
+  for (const Json& row : golden_.raw.at("clusters")) {
+    const auto bounds = row.at("bounds").get<std::vector<std::vector<int64_t>>>();
+    const DrawRule rule = {.kind = DrawKind::kCluster, .fanout = row.at("draws")};
+    EXPECT_EQ(NodesBuilt(graph, {relation, rule}, FromHex(row.at("batch_seed")), bounds),
+              row.at("nodes").get<std::vector<int64_t>>())
+        << row;
   }
 }
 
