@@ -24,6 +24,8 @@ class PresampledChances {
   // numbers given, and less than 2^32 subgraphs.
   void Add(std::span<const int64_t> nodes, std::span<const int64_t> edges);
 
+  [[nodiscard]] int64_t num_nodes() const { return std::ssize(nodes_); }
+  [[nodiscard]] int64_t num_edges() const { return std::ssize(edges_); }
   [[nodiscard]] int64_t subgraphs() const { return subgraphs_; }
   // How often a node was in a subgraph, on average over all nodes: add subgraphs until it is what
   // is wanted. 0 without nodes.

@@ -1,57 +1,19 @@
 // Whole minibatches of subgraphs: what they hold, and that their means are unbiased.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <vector>
 
 #include <gmock/gmock.h>
 
-#include "common/base/rng.h"
-#include "common/base/sanitizers.h"
-#include "common/sampling/samplers/local_source.h"
-#include "common/sampling/samplers/minibatch_builder.h"
-#include "tests/unit/sampling/memory_graph.h"
+#include "tests/unit/sampling/subgraph_fixture.h"
 
 namespace halograph {
 namespace {
 
-constexpr int64_t kNodes = 60;
-
-// Symmetric, with some parallel edges and self-loops, in two parts of three clusters each.
-class SubgraphMinibatchTest : public testing::Test {
+class SubgraphMinibatchTest : public SubgraphFixture {
  protected:
-  SubgraphMinibatchTest() : graph_(Spec(), IdWidth::k32) {}
-
-  static TestGraphSpec Spec() {
-    TestGraphSpec spec{.parts = 2, .node_types = {{}}, .relations = {{}}};
-    for (int64_t v = 0; v < kNodes; ++v) {
-      spec.node_types[0].owners.push_back(v < kNodes / 2 ? 0 : 1);
-    }
-    CounterRng rng(Mix(9));
-    for (int64_t v = 0; v < kNodes; ++v) {
-      for (int i = 0; i < 3; ++i) {
-        const auto u = static_cast<int64_t>(rng.NextBounded(kNodes));
-        spec.relations[0].edges.push_back({u, v});
-        if (u != v) spec.relations[0].edges.push_back({v, u});
-      }
-    }
-    return spec;
-  }
-
-  [[nodiscard]] Minibatch Made(const DrawRule& rule, uint64_t batch_seed, size_t layers = 1) {
-    SamplingSpec spec;
-    spec.layers.assign(layers, {{0, rule}});
-    LocalSource source(&graph_.schema, &graph_.topology, nullptr);
-    Minibatch minibatch;
-    const SampleRequest request{
-        .seeds = {}, .batch_seed = batch_seed, .spec = &spec, .edge_ids = true};
-    EXPECT_EQ(BuildMinibatches(graph_.schema, {&request, 1}, source, &workspaces_, {&minibatch, 1}),
-              OkStatus());
-    return minibatch;
-  }
-
   // All edges between the nodes, by destination, in file order.
   void ExpectInduced(const Minibatch& minibatch) {
     const std::vector<int64_t>& nodes = minibatch.nodes[0];
@@ -74,53 +36,15 @@ class SubgraphMinibatchTest : public testing::Test {
       }
     }
   }
-
-  // How many sigmas a projection of all means is off, each counted one over the chance of its node,
-  // over many subgraphs. `chance`: of every node, where minibatches do not tell it.
-  double SigmasOff(const DrawRule& rule, double chance) {
-    const int draws = kAddressSanitizer || kThreadSanitizer ? 1'000 : 20'000;
-    CounterRng rng(Mix(4));
-    std::vector<double> values(kNodes), vector(kNodes), full(kNodes);
-    for (double& value : values) value = rng.NextDouble();
-    for (double& entry : vector) entry = rng.NextDouble() - .2;
-    for (int64_t v = 0; v < kNodes; ++v) {
-      const std::vector<int64_t>& sources = graph_.relations[0]->in_edges()[v];
-      for (const int64_t u : sources) full[v] += values[u] / static_cast<double>(sources.size());
-    }
-    double sum = 0, squares = 0;
-    for (int draw = 0; draw < draws; ++draw) {
-      const Minibatch minibatch = Made(rule, static_cast<uint64_t>(draw));
-      const Block& block = minibatch.layers[0].blocks[0];
-      const std::vector<int64_t>& nodes = minibatch.nodes[0];
-      double off = 0;
-      for (size_t i = 0; i < nodes.size(); ++i) {
-        double mean = 0;
-        for (int64_t e = block.indptr[i]; e < block.indptr[i + 1]; ++e) {
-          mean += block.coefficients[e] * values[nodes[block.indices[e]]];
-        }
-        mean /= block.degrees[i];
-        const double weight =
-            minibatch.node_weights.empty() ? 1 / chance : minibatch.node_weights[i];
-        off += vector[nodes[i]] * weight * (mean - full[nodes[i]]);
-      }
-      sum += off;
-      squares += off * off;
-    }
-    const double bias = sum / draws;
-    const double z = bias / std::sqrt((squares / draws - bias * bias) / draws);
-    std::printf("  bias %.2e, %.2f sigma\n", bias, z);
-    return z;
-  }
-
-  MemoryGraph graph_;
-  const std::vector<std::vector<int64_t>> clusters_ = {{0, 8, 19, 30}, {30, 41, 52, 60}};
-  BuilderWorkspaces workspaces_{&graph_.schema, 2, clusters_};
 };
 
 TEST_F(SubgraphMinibatchTest, LayersShareAllEdgesBetweenTheNodes) {
-  for (const DrawKind kind : {DrawKind::kCluster, DrawKind::kSaintNode, DrawKind::kSaintEdge}) {
+  for (const DrawRule& rule : {DrawRule{.kind = DrawKind::kCluster, .fanout = 3},
+                               {.kind = DrawKind::kSaintNode, .fanout = 3},
+                               {.kind = DrawKind::kSaintEdge, .fanout = 3},
+                               {.kind = DrawKind::kSaintWalk, .fanout = 3, .walk_length = 4}}) {
     for (uint64_t seed = 0; seed < 10; ++seed) {
-      const Minibatch minibatch = Made({.kind = kind, .fanout = 3}, seed, 2);
+      const Minibatch minibatch = Made(rule, seed, 2);
       ExpectInduced(minibatch);
       EXPECT_EQ(minibatch.sampled_edges, 2 * std::ssize(minibatch.layers[0].blocks[0].indices));
       EXPECT_TRUE(minibatch.layers[0] == minibatch.layers[1]);
@@ -149,13 +73,13 @@ TEST_F(SubgraphMinibatchTest, ClustersComeWholeAndEachAsOftenAsOthers) {
 }
 
 TEST_F(SubgraphMinibatchTest, MeansOfSaintAreUnbiased) {
-  EXPECT_LT(std::abs(SigmasOff({.kind = DrawKind::kSaintNode, .fanout = 30}, 0)), 3);
-  EXPECT_LT(std::abs(SigmasOff({.kind = DrawKind::kSaintEdge, .fanout = 15}, 0)), 3);
+  ExpectUnbiased(SigmasOff({.kind = DrawKind::kSaintNode, .fanout = 30}, 0));
+  ExpectUnbiased(SigmasOff({.kind = DrawKind::kSaintEdge, .fanout = 15}, 0));
 }
 
 TEST_F(SubgraphMinibatchTest, MeansOfWeighedClustersAreUnbiased) {
   const DrawRule rule = {.kind = DrawKind::kCluster, .fanout = 2, .cluster_weights = true};
-  EXPECT_LT(std::abs(SigmasOff(rule, 2. / 6)), 3);
+  ExpectUnbiased(SigmasOff(rule, 2. / 6));
 }
 
 TEST_F(SubgraphMinibatchTest, WhatNoSubgraphCanBeIsRefusedByName) {
@@ -174,6 +98,14 @@ TEST_F(SubgraphMinibatchTest, WhatNoSubgraphCanBeIsRefusedByName) {
   refused({{{0, three}}}, true, "has no seeds");
   other.fanout = -1;
   refused({{{0, other}}}, false, "-1 draws of a subgraph are outside [1, 1048576]");
+  DrawRule walks = {.kind = DrawKind::kSaintWalk, .fanout = 3};
+  refused({{{0, walks}}}, false, "walks of 0 steps are outside [1, 64]");
+  walks.walk_length = 65;
+  refused({{{0, walks}}}, false, "walks of 65 steps are outside [1, 64]");
+  other = three;
+  other.walk_length = 2;
+  refused({{{0, other}}}, false, "draws of kind 5 take no walks, and have 0 steps, not 2");
+  refused({{{0, {.fanout = 3, .walk_length = 2}}}}, false, "draws of kind 0 take no walks");
   BuilderWorkspaces without(&graph_.schema, 2);
   LocalSource source(&graph_.schema, &graph_.topology, nullptr);
   Minibatch minibatch;
