@@ -8,6 +8,7 @@ int main(int argc, char** argv) {
   for (const halograph::StoreKind& kind : halograph::StoreKinds()) {
     halograph::RegisterGraphStoreConformance(kind);
     halograph::RegisterEdgesConformance(kind);
+    halograph::RegisterSubgraphConformance(kind);
     halograph::RegisterRowStoreConformance(kind);
   }
   for (const halograph::StoreKind& kind : halograph::MutableStoreKinds()) {

@@ -26,11 +26,12 @@ struct StoreKind {
   bool opened_anew = false;  // for every case: what it was asked before changes what it does
 };
 
-// Registers the suites GraphStoreConformance/<name>, EdgesConformance/<name> and
-// RowStoreConformance/<name>; of stores that keep mutable tensors MutableConformance/<name>. Call
-// before RUN_ALL_TESTS.
+// Registers the suites GraphStoreConformance/<name>, EdgesConformance/<name>,
+// SubgraphConformance/<name> and RowStoreConformance/<name>; of stores that keep mutable tensors
+// MutableConformance/<name>. Call before RUN_ALL_TESTS.
 void RegisterGraphStoreConformance(const StoreKind& kind);
 void RegisterEdgesConformance(const StoreKind& kind);
+void RegisterSubgraphConformance(const StoreKind& kind);
 void RegisterRowStoreConformance(const StoreKind& kind);
 void RegisterMutableConformance(const StoreKind& kind);
 

@@ -26,9 +26,10 @@ class SubgraphNodes {
  public:
   virtual ~SubgraphNodes() = default;
 
-  // Takes the answers to what it asked last, which the first time are none. Appends to `nodes` what
-  // comes next in the subgraph's list, repeats or not, and to `questions` what it has to know for
-  // more. No question: these are all. What it asks points into its memory until the next call.
+  // Takes the answers to what it asked last, which the first time are none. Gives in `nodes`, which
+  // come empty, what is next in the subgraph's list, repeats or not, and appends to `questions`
+  // what it has to know for more. No question: these are all. What it asks points into its memory
+  // until the next call.
   //   FailedPrecondition  nothing to draw from
   //   Internal            an answer that fits no question
   [[nodiscard]] virtual Status Next(std::span<const NeighborPicks> answers,

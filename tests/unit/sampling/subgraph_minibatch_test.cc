@@ -1,8 +1,9 @@
 // Whole minibatches of subgraphs: what they hold, and that their means are unbiased.
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -114,6 +115,53 @@ TEST_F(SubgraphMinibatchTest, WhatNoSubgraphCanBeIsRefusedByName) {
   const Status status =
       BuildMinibatches(graph_.schema, {&request, 1}, source, &without, {&minibatch, 1});
   EXPECT_THAT(Message(status), testing::HasSubstr("--batch-clusters N"));
+}
+
+// A source that damages the first picks it gives.
+class LyingSource final : public TopologySource {
+ public:
+  LyingSource(TopologySource* real, std::function<void(NeighborPicks*)> damage)
+      : real_(*real), damage_(std::move(damage)) {}
+
+  Status Draw(std::span<const LayerGroup> groups, std::vector<NeighborPicks>* picks) override {
+    HG_RETURN_IF_ERROR(real_.Draw(groups, picks));
+    for (const LayerGroup& group : groups) {
+      for (const int64_t node : group.destinations) EXPECT_LT(node, 60) << "of what was answered";
+    }
+    damage_(&picks->front());
+    return OkStatus();
+  }
+  Status SumColumns(std::span<const ColumnGroup> groups, std::vector<ColumnSums>* sums) override {
+    return real_.SumColumns(groups, sums);
+  }
+  Status Extract(std::span<const EdgeGroup> groups, std::vector<ExtractedEdges>* edges) override {
+    return real_.Extract(groups, edges);
+  }
+
+ private:
+  TopologySource& real_;
+  const std::function<void(NeighborPicks*)> damage_;
+};
+
+TEST_F(SubgraphMinibatchTest, PicksThatCannotBeAreInternal) {
+  LocalSource local(&graph_.schema, &graph_.topology, nullptr);
+  const auto refused = [&](std::function<void(NeighborPicks*)> damage, const char* text) {
+    for (const DrawRule& rule : {DrawRule{.kind = DrawKind::kSaintEdge, .fanout = 20},
+                                 {.kind = DrawKind::kSaintWalk, .fanout = 20, .walk_length = 3}}) {
+      const SamplingSpec spec{.layers = {{{0, rule}}}};
+      const SampleRequest request{.seeds = {}, .spec = &spec};
+      LyingSource source(&local, damage);
+      Minibatch minibatch;
+      const Status status =
+          BuildMinibatches(graph_.schema, {&request, 1}, source, &workspaces_, {&minibatch, 1});
+      EXPECT_TRUE(absl::IsInternal(status)) << status;
+      EXPECT_THAT(Message(status), testing::HasSubstr(text));
+    }
+  };
+  refused([](NeighborPicks* picks) { picks->sources[0] = 1'000'000; }, "answered node 1000000");
+  refused([](NeighborPicks* picks) { picks->offsets[1] = 2; }, "answered 2 picks of node");
+  refused([](NeighborPicks* picks) { picks->offsets[1] = -1; }, "do not ascend");
+  refused([](NeighborPicks* picks) { picks->offsets[1] = 1 << 20; }, "do not ascend");
 }
 
 }  // namespace
