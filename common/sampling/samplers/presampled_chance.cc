@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <map>
 
 #include "common/sampling/samplers/inclusion_chance.h"
 
@@ -44,18 +45,21 @@ double PresampledChances::FactorOfSeen(int64_t node, int64_t edge) const {
 
 ChanceError PresampledChances::NodeError() const {
   assert(subgraphs_ > 0);
-  std::vector<double> spreads;  // standard deviations; of the nodes that were seen
-  for (const uint32_t count : nodes_) {
-    if (count == 0) continue;
+  std::map<uint32_t, int64_t> nodes_by_count;  // counts are few beside nodes
+  for (const uint32_t count : nodes_) ++nodes_by_count[count];
+  nodes_by_count.erase(0);
+  const auto spread_of = [this](uint32_t count) {  // standard deviation
     const double share = static_cast<double>(count) / static_cast<double>(subgraphs_);
-    spreads.push_back(std::sqrt((1 - share) / count));
-  }
+    return std::sqrt((1 - share) / count);
+  };
   const auto all = static_cast<double>(nodes_.size());
   // The share of nodes that are off by at most `error`, below 1.
   const auto within = [&](double error) {
     double sum = 0;
-    for (const double spread : spreads) {
-      sum += spread > 0 ? std::erf(error / (spread * std::sqrt(2.0))) : 1;
+    for (const auto& [count, nodes] : nodes_by_count) {
+      const double spread = spread_of(count);
+      sum += static_cast<double>(nodes) *
+             (spread > 0 ? std::erf(error / (spread * std::sqrt(2.0))) : 1);
     }
     return sum / all;
   };

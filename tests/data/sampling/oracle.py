@@ -1168,7 +1168,8 @@ def golden_subgraphs(relations):
     in_edges = relations[index]["in_edges"]
     for seed, (kind, draws, length) in enumerate([
             ("node", 25, 0), ("edge", 1, 0), ("edge", 12, 0), ("edge", 300, 0), ("walk", 5, 0), ("walk", 6, 1),
-            ("walk", 8, 2), ("walk", 3, 7), ("walk", 200, 3), ("walk", 0, 2)]):
+            ("walk", 8, 2), ("walk", 3, 7), ("walk", 200, 3), ("walk", 0, 2),
+            ("walk", 12, 4)]):  # walkers meet
         steps, nodes = subgraph(kind, in_edges, draws, length, seed, len(relations), index)
         rows.append({"kind": kind, "draws": draws, "batch_seed": hexadecimal(seed), "relation": index,
                      "steps": [{"nodes": list(step), "counts": list(step.values())} for step in steps],

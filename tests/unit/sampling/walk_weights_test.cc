@@ -191,6 +191,32 @@ TEST_F(WalkWeightsTest, WhatTakesTooMuchWorkIsCounted) {
   EXPECT_TRUE((*weights)->exact());
 }
 
+// A ring, of which all nodes are alike.
+TestGraphSpec Ring(int64_t nodes) {
+  TestGraphSpec spec{.parts = 1, .node_types = {{}}, .relations = {{}}};
+  spec.node_types[0].owners.assign(static_cast<size_t>(nodes), 0);
+  for (int64_t v = 0; v < nodes; ++v) {
+    spec.relations[0].edges.push_back({v, (v + 1) % nodes});
+    spec.relations[0].edges.push_back({(v + 1) % nodes, v});
+  }
+  return spec;
+}
+
+TEST_F(WalkWeightsTest, ALargeRelationIsReadInPieces) {
+  AskedGraph ring(Ring(2 * kReadTogether + 9));
+  const auto weights = ring.Weights({.rule = kWalks});
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  EXPECT_TRUE((*weights)->exact());
+  EXPECT_EQ(ring.asked, 3);
+  const uint64_t seed = 1;
+  Minibatch minibatch;
+  ASSERT_EQ(ring.Sample(kWalks, {&seed, 1}, {&minibatch, 1}), OkStatus());
+  ASSERT_EQ((*weights)->Weigh(&minibatch), OkStatus());
+  EXPECT_THAT(minibatch.node_weights, testing::Each(minibatch.node_weights[0]));
+  const std::vector<float>& factors = minibatch.layers[0].blocks[0].coefficients;
+  EXPECT_THAT(factors, testing::Each(testing::FloatEq(factors.at(0))));
+}
+
 // Two nodes that are joined, and others without edges.
 TestGraphSpec NearlyIsolated(int64_t nodes) {
   TestGraphSpec spec{.parts = 2, .node_types = {{}}, .relations = {{}}};
