@@ -1,17 +1,11 @@
-// Whole minibatches of layer-wise draws: what they hold, what they ask, and that their means are
-// unbiased.
-#include <algorithm>
+// Whole minibatches of layer-wise draws: what they hold, and what they ask.
 #include <bit>
-#include <cmath>
-#include <cstdio>
 #include <deque>
-#include <functional>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "common/base/sanitizers.h"
 #include "common/sampling/samplers/local_source.h"
 #include "common/sampling/samplers/minibatch_builder.h"
 #include "tests/support/golden.h"
@@ -187,92 +181,6 @@ TEST(LayerWiseMinibatchTest, AreThoseOfTheGoldenVectors) {
       }
     }
   }
-}
-
-// The mean of each destination's neighbours, of one number a node, as layers compute it.
-std::vector<double> MeansOf(const Minibatch& minibatch, const std::vector<double>& values) {
-  const Block& block = minibatch.layers[0].blocks[0];
-  std::vector<double> means;
-  for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
-    double sum = 0;
-    for (int64_t e = block.indptr[i]; e < block.indptr[i + 1]; ++e) {
-      const int64_t node = minibatch.nodes[0][static_cast<size_t>(block.indices[e])];
-      const float factor = block.coefficients.empty() ? 1 : block.coefficients[e];
-      sum += factor * values[static_cast<size_t>(node)];
-    }
-    const auto edges = static_cast<double>(block.indptr[i + 1] - block.indptr[i]);
-    const double degree = block.degrees.empty() ? edges : block.degrees[i];
-    means.push_back(degree > 0 ? sum / degree : 0);
-  }
-  return means;
-}
-
-// How many sigmas the mean, over many draws, of a projection of all means is off what all
-// neighbours give. `damage`: done to each minibatch before.
-double SigmasOff(const DrawRule& rule, const std::function<void(Block*)>& damage = {}) {
-  const int draws = kAddressSanitizer || kThreadSanitizer ? 2'000 : 20'000;
-  const MemoryGraph graph(RandomGraph({.seed = 5, .parts = 2, .nodes = 120, .mean_degree = 9}),
-                          IdWidth::k32);
-  LocalSource source(&graph.schema, &graph.topology, nullptr);
-  BuilderWorkspaces workspaces(&graph.schema, 2);
-  CounterRng rng(Mix(8));
-  std::vector<double> values(120);
-  for (double& value : values) value = rng.NextDouble();
-  const std::vector<int64_t> seeds = RandomSeeds(40, 120, &rng);
-  std::vector<double> vector(40);
-  for (double& entry : vector) entry = rng.NextDouble() - .3;
-  const auto project = [&](const DrawRule& by, uint64_t batch_seed, double* projection) {
-    const SamplingSpec spec{.layers = {{{0, by}}}};
-    Minibatch minibatch;
-    const SampleRequest request{.seeds = {{.ids = seeds}}, .batch_seed = batch_seed, .spec = &spec};
-    EXPECT_EQ(BuildMinibatches(graph.schema, {&request, 1}, source, &workspaces, {&minibatch, 1}),
-              OkStatus());
-    if (damage && by == rule) damage(&minibatch.layers[0].blocks[0]);
-    const std::vector<double> means = MeansOf(minibatch, values);
-    *projection = 0;
-    for (size_t i = 0; i < means.size(); ++i) *projection += means[i] * vector[i];
-  };
-  double full = 0, sum = 0, squares = 0;
-  project({.fanout = kFullNeighborhood}, 0, &full);
-  for (int draw = 0; draw < draws; ++draw) {
-    double found = 0;
-    project(rule, static_cast<uint64_t>(draw), &found);
-    sum += found - full;
-    squares += (found - full) * (found - full);
-  }
-  const double bias = sum / draws;
-  const double z = bias / std::sqrt((squares / draws - bias * bias) / draws);
-  std::printf("  full %.6f, bias %.2e, %.2f sigma\n", full, bias, z);
-  return z;
-}
-
-TEST(LayerWiseMinibatchTest, MeansOfLadiesAreUnbiasedWhateverTheProbability) {
-  for (const LayerProbability probability : {LayerProbability::kDegree, LayerProbability::kSqrt,
-                                             LayerProbability::kCount, LayerProbability::kCount2}) {
-    EXPECT_LT(
-        std::abs(SigmasOff({.kind = DrawKind::kLadies, .fanout = 30, .probability = probability})),
-        3);
-  }
-}
-
-TEST(LayerWiseMinibatchTest, BiasIsSeen) {
-  const DrawRule rule = {.kind = DrawKind::kLadies, .fanout = 30};
-  const auto far = [&](const std::function<void(Block*)>& damage) {
-    EXPECT_GT(std::abs(SigmasOff(rule, damage)), 5);
-  };
-  far([](Block* block) {  // no 1/p
-    std::fill(block->coefficients.begin(), block->coefficients.end(), 1.0F);
-  });
-  far([](Block* block) { block->degrees.clear(); });  // divided by the block's edges
-  far([](Block* block) {                              // one candidate left out
-    for (size_t e = 0; e < block->indices.size(); ++e) {
-      if (block->indices[e] == block->indices.front()) block->coefficients[e] = 0;
-    }
-  });
-}
-
-TEST(LayerWiseMinibatchTest, MeansOfFastGcnAreUnbiased) {
-  EXPECT_LT(std::abs(SigmasOff({.kind = DrawKind::kFastGcn, .fanout = 30})), 3);
 }
 
 }  // namespace
