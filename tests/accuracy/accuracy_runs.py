@@ -5,11 +5,11 @@ import sys
 from harness.training import options, read_log
 
 
-def partition(bin_folder, source, graph):
-    """Of two parts; nothing is done where `graph` is there."""
+def partition(bin_folder, source, graph, *more):
+    """Of two parts, by further options; nothing is done where `graph` is there."""
     if not graph.exists():
         subprocess.run([bin_folder / "halograph-partition", "run", "--input", source, "--output", graph,
-                        "--parts", "2", "--seed", "1"], check=True, capture_output=True)
+                        "--parts", "2", "--seed", "1", *more], check=True, capture_output=True)
     return graph
 
 

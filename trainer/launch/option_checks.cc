@@ -53,7 +53,7 @@ Status CheckCompact(const TrainOptions& o) {
         "--compact device and --device cpu: there is no device to do it; leave out --compact, or "
         "give --device cuda");
   }
-  if (o.sampler.estimates()) {
+  if (o.sampler.kind() != DrawKind::kNeighbor) {
     return InvalidArgument(
         "--compact device and --sampler {}: only neighbours are numbered on a device; leave out "
         "--compact, or give --sampler neighbor",
@@ -230,11 +230,21 @@ bool DrawsAll(const Fanouts& fanouts) {
                      [&](const RelationFanouts& named) { return all(named.layers); });
 }
 
+// Each part is trained by its own rows there, and a subgraph is of all parts.
+Status CheckSubgraphs(const TrainOptions& o) {
+  if (!o.sampler.graph_wise() || o.average_every == 0) return OkStatus();
+  return InvalidArgument(
+      "--average-every and --sampler {}: subgraphs are drawn of all parts, and each part has a "
+      "model and rows of its own; leave one of them out",
+      o.sampler.name);
+}
+
 Status CheckSampling(const TrainOptions& o) {
   if (o.sampler.reads_fanouts()) {
     HG_RETURN_IF_ERROR(CheckFanouts("--fanouts", o.AllFanouts(), o.layers));
   }
   HG_RETURN_IF_ERROR(CheckLayerNodes(o.sampler, o.layers));
+  HG_RETURN_IF_ERROR(CheckSubgraphs(o));
   if (o.part_only && o.sampler.name == "fastgcn") {
     return InvalidArgument(
         "--part-only and --sampler fastgcn: it draws by the out-degrees of the whole graph, which "

@@ -44,9 +44,15 @@ bool SamplerOptions::reads_fanouts() const {
   return !kind.ok() || Reads(**kind, "fanouts");
 }
 
+DrawKind SamplerOptions::kind() const {
+  const auto sampler = FindSampler(name);
+  return sampler.ok() ? (*sampler)->kind : DrawKind::kNeighbor;
+}
+
+bool SamplerOptions::graph_wise() const { return DrawRule{.kind = kind()}.graph_wise(); }
+
 bool SamplerOptions::estimates() const {
-  const auto kind = FindSampler(name);
-  return kind.ok() && IsEstimate({.kind = (*kind)->kind, .fanout = 1});
+  return IsEstimate({.kind = kind(), .fanout = 1, .cluster_weights = subgraph.cluster_weights});
 }
 
 void AddSamplerRows(OptionTable& rows, SamplerOptions* o) {
@@ -89,6 +95,7 @@ void AddSamplerRows(OptionTable& rows, SamplerOptions* o) {
           "noise, but biased")
       .AllRanks()
       .Mark(kOfNeighbors | kOfTraining);
+  AddSubgraphRows(rows, &o->subgraph);
 }
 
 Status CheckSampler(const OptionTable& rows, const SamplerOptions& options) {
@@ -112,7 +119,7 @@ Status CheckLayerNodes(const SamplerOptions& options, int64_t layers) {
 void DrawAs(const SamplerOptions& options, SamplingSpec* spec) {
   for (std::vector<RelationRule>& layer : spec->layers) {
     for (auto& [relation, rule] : layer) {
-      rule.kind = (*FindSampler(options.name))->kind;
+      rule.kind = options.kind();
       rule.one_key = options.labor_shared;
     }
   }
@@ -128,7 +135,7 @@ SamplingSpec LayerWiseSpec(const SamplerOptions& options, const Schema& schema, 
   SamplingSpec spec = SamplingSpec::Uniform(schema, nodes);
   for (std::vector<RelationRule>& layer : spec.layers) {
     for (auto& [relation, rule] : layer) {
-      rule.kind = (*FindSampler(options.name))->kind;
+      rule.kind = options.kind();
       rule.probability = ProbabilityOf(options.layer_probability, usual);
       rule.estimate = options.layer_estimate;
     }

@@ -10,6 +10,7 @@
 #include "common/graph/schema.h"
 #include "common/program/options.h"
 #include "common/sampling/request.h"
+#include "trainer/options/subgraph_options.h"
 
 namespace halograph {
 
@@ -23,9 +24,14 @@ struct SamplerOptions {
   ProbabilityChoice layer_probability = ProbabilityChoice::kModels;
   LayerEstimate layer_estimate = LayerEstimate::kUnbiased;
   bool labor_shared = false;  // of labor: one key for all layers
+  SubgraphOptions subgraph;   // of graph-wise samplers
 
+  // What its rules say. Of a name that is none: neighbours.
+  [[nodiscard]] DrawKind kind() const;
   // Whether --fanouts say what is drawn. Of a name that is none: true.
   [[nodiscard]] bool reads_fanouts() const;
+  // Whether a subgraph is drawn, and the rows that a step is about are found in it.
+  [[nodiscard]] bool graph_wise() const;
   // Whether blocks have coefficients, and sums over them are estimates of full sums.
   [[nodiscard]] bool estimates() const;
 };

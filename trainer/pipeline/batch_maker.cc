@@ -285,6 +285,10 @@ void BatchMaker::RefuseEdge(const std::shared_ptr<PullCall>& call) const {
 Status BatchMaker::Complete(Step* step) const {
   SplitRowsOf(step);
   const EdgeWeighing& weights = recipe_.edge_weights;
+  if (recipe_.walks != nullptr) {
+    HG_RETURN_IF_ERROR(recipe_.walks->Weigh(&step->minibatch));
+    if (!recipe_.edge_ids && weights.pulled.empty()) DropEdgeIds(&step->minibatch);
+  }
   if (!weights.pulled.empty()) return OkStatus();
   if (weights.drawn_by) {
     HG_RETURN_IF_ERROR(

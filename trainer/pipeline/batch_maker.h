@@ -15,6 +15,7 @@
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
 #include "common/sampling/samplers/last_layer.h"
+#include "common/sampling/samplers/walk_weights.h"
 #include "trainer/pipeline/column_scales.h"
 #include "trainer/pipeline/edge_weights.h"
 #include "trainer/pipeline/feature_matrix.h"
@@ -44,7 +45,10 @@ struct BatchRecipe {
   bool weights = false;
   bool source_degrees = false;
   EdgeWeighing edge_weights = {};  // what fills Block::coefficients
-  std::vector<NodeInput> inputs;   // none of types that are not pulled
+  // Of subgraphs of walks, whose chances are of the whole run: the same, and node_weights. Else
+  // null.
+  std::shared_ptr<const WalkWeights> walks = nullptr;
+  std::vector<NodeInput> inputs;  // none of types that are not pulled
   // Rows that are not gathered, since whoever computes has them; null: none. Only with
   // InputRows::kNodes.
   std::shared_ptr<const HeldRows> held = nullptr;
@@ -57,7 +61,9 @@ struct BatchRecipe {
   ThreadPool* pool = nullptr;  // shares the work on self_and_mean; not owned; null: none
 
   // What a request asks for: besides what is wanted, what coefficients are made of.
-  [[nodiscard]] bool asks_edge_ids() const { return edge_ids || !edge_weights.pulled.empty(); }
+  [[nodiscard]] bool asks_edge_ids() const {
+    return edge_ids || !edge_weights.pulled.empty() || walks != nullptr;
+  }
   [[nodiscard]] bool asks_weights() const { return weights || edge_weights.drawn_by; }
 };
 

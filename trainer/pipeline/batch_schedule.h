@@ -21,6 +21,7 @@ enum class TrainerStream : uint64_t {
   kTask = 19,  // what a task draws for a minibatch (SeedSource::Collect)
   kLearntInputs = 20,
   kFeatureScales = 21,  // which nodes stand for a type that nothing is trained on
+  kWalkChances = 22,    // subgraphs that chances are counted in
 };
 [[nodiscard]] uint64_t TrainerKey(uint64_t seed, TrainerStream stream, uint64_t epoch,
                                   uint64_t rank);

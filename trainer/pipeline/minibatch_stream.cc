@@ -22,6 +22,21 @@ constexpr size_t kSampleStage = 1;
 // What a cache keeps of a row of a step that it is told of, about: the access, and its slot.
 constexpr int64_t kPlanBytesARow = 16;
 
+// Makes the step one about the rows that its subgraph has. Without any it is one without rows.
+void TakeRows(FoundRows found, Step* step) {
+  step->rows = std::ssize(found.positions);
+  step->labels = std::move(found.labels);
+  step->row_weights = std::move(found.weights);
+  if (step->rows == 0) {
+    step->minibatch = {};
+    step->blocks = {};
+    step->split = {};
+    return;
+  }
+  step->minibatch.seed_positions = {std::move(found.positions)};
+  step->seed_types = {found.type};
+}
+
 }  // namespace
 
 std::string TraceIdOf(int rank, const StepId& step) {
@@ -206,6 +221,9 @@ void MinibatchStream::Sample(Step* step, const PostWork& post, StatusDone done) 
                       [this, step, done = std::move(done)](Status sampled) {
                         if (sampled.ok() && !maker_->compacts_apart()) {
                           sampled = RunCaught([&] {
+                            if (source_->finds_rows() && step->rows > 0) {
+                              TakeRows(source_->FindRows(step->minibatch), step);
+                            }
                             step->bytes = BytesOf(*step);
                             return OkStatus();
                           });
@@ -263,7 +281,8 @@ CallContext MinibatchStream::ContextOf(const Step& step) const {
 }
 
 ItemBytes MinibatchStream::BytesOf(const Step& step) const {
-  const int64_t labels = static_cast<int64_t>(step.labels.data.size());
+  const auto labels =
+      static_cast<int64_t>(step.labels.data.size() + step.row_weights.size() * sizeof(float));
   ItemBytes bytes{static_cast<int64_t>(sizeof(Step)) + labels + maker_->BytesOf(step),
                   maker_->RowBytesOf(step)};
   if (options_.more_bytes) bytes.more += options_.more_bytes(step.minibatch);

@@ -2,7 +2,8 @@
 // stages of a pipeline, each of which fills parts of it that no earlier one has touched:
 //
 //   schedule   key, seeds, labels, rows
-//   sample     minibatch, blocks, seed_types, split; what `seeds` lists is given up
+//   sample     minibatch, blocks, seed_types, split; what `seeds` lists is given up; where rows are
+//              found in the minibatch, rows, labels and row_weights
 //   compact    where the last layer is compacted apart: raw is given up for what minibatch still
 //              lacks; blocks and split are made here
 //   plan       ticket, where remote rows are cached
@@ -65,9 +66,10 @@ struct Step {
   LayerBlocks blocks;  // as the recipe asks for them
   // Node type of each of minibatch.seed_positions, which are of the ids that are asked for.
   std::vector<int> seed_types;
-  std::optional<int64_t> ticket = {};  // of the cache; empty: it was not told of the step
-  LabelRows labels;                    // of the rows
-  int64_t rows = 0;                    // of the task that the step is about: seeds, or edges
+  std::optional<int64_t> ticket = {};   // of the cache; empty: it was not told of the step
+  LabelRows labels;                     // of the rows
+  std::vector<float> row_weights = {};  // what each row's loss counts; empty: all alike
+  int64_t rows = 0;                     // of the task that the step is about: seeds, or edges
   std::unique_ptr<StepTensors> tensors = nullptr;
 
   CallStats sampled;

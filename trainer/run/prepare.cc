@@ -22,6 +22,7 @@
 #include "trainer/run/open_choices.h"
 #include "trainer/run/own_state.h"
 #include "trainer/run/row_cache.h"
+#include "trainer/run/sampling.h"
 #include "trainer/run/stores.h"
 #include "trainer/run/unread_parts.h"
 #include "trainer/tasks/registry.h"
@@ -42,28 +43,6 @@ bool InputsGetGradients(const RunInputs& inputs, const Schema& schema) {
   return std::adjacent_find(columns.begin(), columns.end(), std::not_equal_to<>()) != columns.end();
 }
 
-// What is drawn. Evaluation draws neighbours, whatever training does.
-StatusOr<SamplingSpec> SamplingOf(const Session& session, const ModelNeeds& needs, bool training) {
-  const TrainOptions& options = session.options;
-  const Schema& schema = session.stores.graph->info().schema;
-  if (!needs.neighbors) return SamplingSpec{.layers = {{}}};
-  if (training && !options.sampler.reads_fanouts()) {
-    return LayerWiseSpec(options.sampler, schema, options.layers, options.batch_size,
-                         needs.layer_probability());
-  }
-  const bool estimates = training && options.sampler.estimates();
-  HG_ASSIGN_OR_RETURN(SamplingSpec spec,
-                      ChooseFanouts(training ? "--fanouts" : "--eval-fanouts",
-                                    training ? options.AllFanouts() : options.AllEvalFanouts(),
-                                    schema, options.replace && !estimates));
-  if (estimates) {
-    DrawAs(options.sampler, &spec);
-  } else {
-    HG_RETURN_IF_ERROR(spec.DrawBy(schema, options.sampling_weights));
-  }
-  return spec;
-}
-
 StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
                                const RunInputs& inputs, bool training) {
   const TrainOptions& options = session.options;
@@ -73,6 +52,7 @@ StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
   recipe.source_degrees = needs.source_degrees;
   HG_ASSIGN_OR_RETURN(recipe.edge_weights, ChooseEdgeWeights(session.stores.graph->info().schema,
                                                              options.edge_weight, recipe.sampling));
+  if (training) recipe.walks = session.tables.walks;
   recipe.edge_ids = needs.edge_ids;
   recipe.weights = needs.weights;
   recipe.inputs = inputs.features;
@@ -163,6 +143,10 @@ Status OpenTaskOf(Session& session) {
     return task.status();
   }
   session.task = std::move(*task);
+  if (options.sampler.graph_wise()) {
+    HG_RETURN_IF_ERROR(Annotate(session.task->FindRowsInSubgraphs(session.stores),
+                                "--sampler " + options.sampler.name));
+  }
   session.task->MoveTo(session.device.torch());
   return OkStatus();
 }
@@ -177,14 +161,6 @@ int64_t StepsPerEpoch(const Session& session) {
     most = std::max(most, rows[part + 1] - rows[part]);
   }
   return (most + options.batch_size - 1) / options.batch_size;
-}
-
-void WarnOfBias(const TrainOptions& options, const ModelNeeds& needs) {
-  if (!needs.attends || !options.sampler.estimates()) return;
-  spdlog::warn(
-      "--sampler {} and --model {}: attention is normalised over the drawn neighbours, so its sums "
-      "are biased; means are not, as those of --model sage",
-      options.sampler.name, options.model);
 }
 
 void WarnOfLongWarmUp(const Session& session) {
@@ -225,27 +201,6 @@ Status CheckEdgeWeightRows(const Session& session) {
     }
   }
   return CheckRows(session, "--edge-weight", std::move(tensors));
-}
-
-// Draws by out-degrees hold those of all nodes: they are read before the first step, once.
-Status ReadOutDegrees(const Session& session, const SamplingSpec& sampling) {
-  if (sampling.kind() != DrawKind::kFastGcn) return OkStatus();
-  const Schema& schema = session.stores.graph->info().schema;
-  int64_t bytes = 0;
-  for (size_t r = 0; r < schema.relations.size(); ++r) {
-    bytes += 4 * schema.node_types[schema.SourceType(static_cast<int>(r))].count;
-  }
-  if (bytes > session.options.sampler_memory) {
-    return ResourceExhausted(
-        "--sampler fastgcn keeps the out-degrees of all nodes, {} here, and --sampler-memory is "
-        "{}: "
-        "raise that, or give --sampler ladies, which keeps none",
-        FormatBytes(bytes), FormatBytes(session.options.sampler_memory));
-  }
-  CallContext context{.cancel = &session.cancel};
-  Minibatch none;
-  return Annotate(session.stores.graph->Sample({.spec = &sampling}, context, &none),
-                  "--sampler fastgcn");
 }
 
 Status MakeMakers(Session& session, const ModelKind& kind, const RunInputs& inputs) {
@@ -359,13 +314,13 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
   HG_RETURN_IF_ERROR(PrepareMinibatches(session, inputs));
   if (infer == nullptr) {
-    HG_RETURN_IF_ERROR(ReadOutDegrees(session, session.train_maker->recipe().sampling));
+    HG_RETURN_IF_ERROR(PrepareSampler(session));
   }
   if (options.model_options->NeedsOf(kind->needs).neighbors && options.rank == 0) {
     WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);
   }
   if (options.rank == 0 && infer == nullptr && !options.part_only) TellOfSubParts(options);
-  if (options.rank == 0 && infer == nullptr) WarnOfBias(options, kind->needs);
+  if (options.rank == 0 && infer == nullptr) WarnOfSampler(session, kind->needs);
   if (options.rank == 0) {
     WarnOfUnreadEdgeFeatures(session.stores.graph->info().schema, options.sampling_weights,
                              options.edge_weight);
@@ -385,7 +340,7 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   TakeFeatureScales(session.feature_scales, &inputs->features);
   if (infer == nullptr) HG_RETURN_IF_ERROR(OpenCaches(session, *kind, *inputs));
   if (!session.feature_scales.empty() || session.cache != nullptr ||
-      session.device_rows != nullptr) {
+      session.device_rows != nullptr || !session.tables.empty()) {
     HG_RETURN_IF_ERROR(MakeMakers(session, *kind, *inputs));
   }
   if (!options.model_options->NeedsOf(kind->needs).neighbors) return OkStatus();

@@ -39,7 +39,7 @@ double RowsOfAStep(const GraphInfo& info, const CachedRowsOptions& cache) {
 // Ranks rows, or has them counted.
 Status Rank(Session& session, const CancelToken& cancel, CachedRowsOptions* cache) {
   const GraphStore& graph = *session.stores.graph;
-  cache->count_reads = graph.whole_topology() == nullptr;
+  cache->count_reads = !CanForecastReads(session);
   HG_ASSIGN_OR_RETURN(ReadForecast reads, ForecastReads(session, cancel));
   if (reads.of_step.empty()) return OkStatus();
   if (session.device_rows != nullptr) LeaveOutHeld(*session.device_rows->held(), &reads.of_step);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/sampling/minibatch.h"
 #include "common/storage/dtype.h"
 
 namespace halograph {
@@ -50,6 +51,14 @@ struct StepSeeds {
   LabelRows labels;
 };
 
+// The rows that a step turns out to be about, once its minibatch is drawn.
+struct FoundRows {
+  int type = 0;                    // of their nodes, index in the schema
+  std::vector<int32_t> positions;  // of each row's node among the minibatch's of that type
+  LabelRows labels;                // of the rows
+  std::vector<float> weights;      // what each row's loss counts; empty: all alike
+};
+
 // The rows of one set of a task: of all ranks they are counted, this rank's are here. Immutable;
 // thread-safe.
 //
@@ -69,6 +78,10 @@ class SeedSource {
   // differs by seed, purpose, epoch, step and rank.
   [[nodiscard]] virtual Status Collect(std::span<const int64_t> rows, uint64_t key,
                                        StepSeeds* step) const = 0;
+  // Whether a step's rows are found in what is drawn for it (FindRows): Collect then gives nothing.
+  [[nodiscard]] virtual bool finds_rows() const { return false; }
+  // Requires finds_rows(), and a minibatch of a subgraph.
+  [[nodiscard]] virtual FoundRows FindRows(const Minibatch& /*minibatch*/) const { return {}; }
 };
 
 // A row is a node. A step has a list of each node type that some of its rows are of; within a list,

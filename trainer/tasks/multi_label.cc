@@ -22,10 +22,12 @@ class MultiLabel final : public NodeTask {
   }
 
  protected:
-  torch::Tensor SumOfLosses(const torch::Tensor& scores, const torch::Tensor& labels) override {
+  torch::Tensor SumOfLosses(const torch::Tensor& scores, const torch::Tensor& labels,
+                            const torch::Tensor& weights) override {
     const torch::Tensor known = labels.ne(kUnlabelled).to(torch::kFloat32);
     // What is not known weighs nothing, whatever stands there.
-    const torch::Tensor share = known / known.sum(1, true).clamp_min(1);
+    torch::Tensor share = known / known.sum(1, true).clamp_min(1);
+    if (weights.defined()) share = share * weights.unsqueeze(1);
     return torch::nn::functional::binary_cross_entropy_with_logits(
         scores, labels.clamp_min(0).to(torch::kFloat32),
         torch::nn::functional::BinaryCrossEntropyWithLogitsFuncOptions().weight(share).reduction(

@@ -14,13 +14,6 @@ class NodeClassification final : public NodeTask {
     weights_there_ = weights_;
   }
 
-  double LossWeight(const Step& batch) const override {
-    if (!weights_.defined()) return NodeTask::LossWeight(batch);
-    const torch::Tensor labels = Labels(batch);
-    return weights_.index_select(0, labels.masked_select(Labelled(labels)))
-        .sum(torch::kFloat64)
-        .item<double>();
-  }
   bool weighs_rows() const override { return weights_.defined() || NodeTask::weighs_rows(); }
 
   std::vector<double> ClassCounts(BatchPurpose set) const override {
@@ -45,15 +38,26 @@ class NodeClassification final : public NodeTask {
   }
 
  protected:
-  torch::Tensor SumOfLosses(const torch::Tensor& scores, const torch::Tensor& labels) override {
+  double WeightOf(const LabelRows& rows) const override {
+    if (!weights_.defined()) return NodeTask::WeightOf(rows);
+    const torch::Tensor labels = TensorOf(rows);
+    return weights_.index_select(0, labels.masked_select(Labelled(labels)))
+        .sum(torch::kFloat64)
+        .item<double>();
+  }
+  torch::Tensor SumOfLosses(const torch::Tensor& scores, const torch::Tensor& labels,
+                            const torch::Tensor& weights) override {
     if (weights_.defined() && weights_there_.device() != scores.device()) {
       weights_there_ = weights_.to(scores.device());
     }
-    return torch::nn::functional::cross_entropy(scores, labels,
-                                                torch::nn::functional::CrossEntropyFuncOptions()
-                                                    .weight(weights_there_)
-                                                    .ignore_index(kUnlabelled)
-                                                    .reduction(torch::kSum));
+    auto options = torch::nn::functional::CrossEntropyFuncOptions()
+                       .weight(weights_there_)
+                       .ignore_index(kUnlabelled)
+                       .reduction(torch::kSum);
+    if (!weights.defined()) return torch::nn::functional::cross_entropy(scores, labels, options);
+    return torch::dot(
+        torch::nn::functional::cross_entropy(scores, labels, options.reduction(torch::kNone)),
+        weights);
   }
   torch::Tensor Labelled(const torch::Tensor& labels) const override {
     return labels.ne(kUnlabelled);

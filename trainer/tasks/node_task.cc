@@ -125,6 +125,7 @@ const NodeSeeds* NodeTask::Find(BatchPurpose set) const {
 }
 
 const SeedSource* NodeTask::source(BatchPurpose set) const {
+  if (set == BatchPurpose::kTrain && found_.has_value()) return &*found_;
   const auto whole = whole_.find(set);
   return whole == whole_.end() ? static_cast<const SeedSource*>(Find(set)) : &whole->second;
 }
@@ -134,6 +135,17 @@ void NodeTask::AddWholeParts(std::vector<NodesOfType> nodes) {
   for (const auto set : {BatchPurpose::kTrain, BatchPurpose::kValid, BatchPurpose::kTest}) {
     if (Find(set) != nullptr) whole_.try_emplace(set, Find(set), shared);
   }
+}
+
+Status NodeTask::FindRowsInSubgraphs(const Stores& stores) {
+  if (node_types_.size() != 1) {
+    return InvalidArgument("task '{}' has nodes of {} types, and a subgraph is of one", name_,
+                           node_types_.size());
+  }
+  HG_ASSIGN_OR_RETURN(NodeTaskRows all, ReadNodeTask(stores, name_, rule_.kind));
+  weight_of_all_ = WeightOf(all.train.labels);
+  found_.emplace(Find(BatchPurpose::kTrain), node_types_.front(), std::move(all.train));
+  return OkStatus();
 }
 
 Json NodeTask::Facts() const {
@@ -189,7 +201,9 @@ torch::Tensor NodeTask::Labels(const Step& batch, const torch::Device& device) c
 
 BatchLoss NodeTask::Loss(const std::vector<torch::Tensor>& outputs, const Step& batch) {
   const torch::Tensor scores = Scores(outputs, batch);
-  return {.sum = SumOfLosses(scores, Labels(batch, scores.device())), .scores = {scores.detach()}};
+  return {.sum = SumOfLosses(scores, Labels(batch, scores.device()),
+                             RowWeightsOf(batch, scores.device())),
+          .scores = {scores.detach()}};
 }
 
 void NodeTask::Measure(const std::vector<torch::Tensor>& found, const Step& batch,

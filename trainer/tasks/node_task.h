@@ -19,6 +19,7 @@
 #include "trainer/options/task_options.h"
 #include "trainer/seeds/labeled_seeds.h"
 #include "trainer/seeds/seed_split.h"
+#include "trainer/seeds/subgraph_seeds.h"
 #include "trainer/seeds/whole_parts.h"
 #include "trainer/tasks/label_facts.h"
 #include "trainer/tasks/node_metrics.h"
@@ -39,11 +40,14 @@ class NodeTask : public TrainingTask {
   Json Facts() const override;
   void Resolve(TaskOptions* options) const override { options->node.kind = rule_.kind; }
 
-  // The labelled rows.
+  // The labelled rows. Of rows that count one over their chance to be in the subgraph, all those of
+  // the train set: their losses' sum stands for that of all.
   double LossWeight(const Step& batch) const override {
-    return static_cast<double>(CountLabelled(batch.labels, rule_.kind));
+    return batch.row_weights.empty() ? WeightOf(batch.labels) : weight_of_all_;
   }
-  bool weighs_rows() const override { return labels_.front().labelled < labels_.front().rows; }
+  bool weighs_rows() const override {
+    return found_.has_value() || labels_.front().labelled < labels_.front().rows;
+  }
 
   const Metric& metric() const override { return metric_; }
   BatchLoss Loss(const std::vector<torch::Tensor>& outputs, const Step& batch) override;
@@ -56,6 +60,7 @@ class NodeTask : public TrainingTask {
                    const CancelToken* cancel) override;
 
   bool can_predict() const override { return true; }
+  Status FindRowsInSubgraphs(const Stores& stores) override;
 
   // From now on every step of a set has these nodes as seeds too (WholePartSeeds).
   void AddWholeParts(std::vector<NodesOfType> nodes);
@@ -71,10 +76,16 @@ class NodeTask : public TrainingTask {
   // The labels of the batch's rows: [rows, columns] unless they are classes, which are [rows].
   [[nodiscard]] torch::Tensor Labels(const Step& batch,
                                      const torch::Device& device = torch::kCPU) const;
-  // The loss summed over the rows that have a label, out of Scores and Labels on one device. Waits
-  // for nothing there.
+  // How much rows with these labels weigh.
+  [[nodiscard]] virtual double WeightOf(const LabelRows& labels) const {
+    return static_cast<double>(CountLabelled(labels, rule_.kind));
+  }
+  // The loss of the rows that have a label, each times its weight, or where `weights` is not
+  // defined alike, summed; out of Scores, Labels and RowWeightsOf on one device. Waits for nothing
+  // there.
   [[nodiscard]] virtual torch::Tensor SumOfLosses(const torch::Tensor& scores,
-                                                  const torch::Tensor& labels) = 0;
+                                                  const torch::Tensor& labels,
+                                                  const torch::Tensor& weights) = 0;
   // Which rows have a label, bool [rows]. `labels`: as Labels has them.
   [[nodiscard]] virtual torch::Tensor Labelled(const torch::Tensor& labels) const = 0;
 
@@ -85,6 +96,8 @@ class NodeTask : public TrainingTask {
   TaskLabels labels_;  // this rank's; from CheckRows on those of all ranks
   const std::optional<NodeSeeds> train_, valid_, test_;
   std::map<BatchPurpose, WholePartSeeds> whole_;  // of the sets, in their place; or empty
+  std::optional<SubgraphSeeds> found_;            // in the place of train_, or none
+  double weight_of_all_ = 0;                      // of its rows
   const Metrics metrics_;
   const Metric metric_;  // the first one, with the sums of all
 };

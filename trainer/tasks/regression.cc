@@ -28,10 +28,12 @@ class Regression final : public NodeTask {
   }
 
  protected:
-  torch::Tensor SumOfLosses(const torch::Tensor& scores, const torch::Tensor& labels) override {
+  torch::Tensor SumOfLosses(const torch::Tensor& scores, const torch::Tensor& labels,
+                            const torch::Tensor& weights) override {
     const torch::Tensor unlabelled = Labelled(labels).logical_not().unsqueeze(1);
-    const torch::Tensor errors = (scores - labels).masked_fill(unlabelled, 0);
-    return errors.square().sum() / static_cast<double>(output_dim());
+    torch::Tensor errors = (scores - labels).masked_fill(unlabelled, 0).square();
+    if (weights.defined()) errors = errors * weights.unsqueeze(1);
+    return errors.sum() / static_cast<double>(output_dim());
   }
   torch::Tensor Labelled(const torch::Tensor& labels) const override {
     return labels.isnan().any(1).logical_not();

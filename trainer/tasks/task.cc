@@ -59,13 +59,30 @@ torch::Tensor TrainingTask::Predict(PredictWhat /*what*/,
   throw std::logic_error("this task predicts nothing");
 }
 
-torch::Tensor LabelsOf(const Step& batch, const torch::Device& device) {
-  if (const TaskTensors* const there = TensorsOn(device, batch)) return there->labels;
-  const LabelRows& labels = batch.labels;
+Status TrainingTask::FindRowsInSubgraphs(const Stores& /*stores*/) {
+  return InvalidArgument(
+      "task '{}' is about edges, and subgraphs are drawn for tasks about nodes alone; give "
+      "--sampler neighbor, labor, ladies or fastgcn",
+      name());
+}
+
+torch::Tensor TensorOf(const LabelRows& labels) {
   std::vector<int64_t> shape = {labels.rows()};
   if (labels.dim != 1) shape.push_back(labels.dim);
   return torch::from_blob(const_cast<std::byte*>(labels.data.data()), shape,
-                          ScalarTypeOf(labels.dtype))
+                          ScalarTypeOf(labels.dtype));
+}
+
+torch::Tensor LabelsOf(const Step& batch, const torch::Device& device) {
+  if (const TaskTensors* const there = TensorsOn(device, batch)) return there->labels;
+  return TensorOf(batch.labels).to(device);
+}
+
+torch::Tensor RowWeightsOf(const Step& batch, const torch::Device& device) {
+  if (const TaskTensors* const there = TensorsOn(device, batch)) return there->row_weights;
+  if (batch.row_weights.empty()) return {};
+  return torch::from_blob(const_cast<float*>(batch.row_weights.data()),
+                          {std::ssize(batch.row_weights)}, torch::kFloat32)
       .to(device);
 }
 

@@ -68,9 +68,10 @@ class NodeSweep {
 };
 
 // What a task reads of a step, where the model's outputs are if that is not the host: copies of the
-// labels (LabelsOf) and of each of the minibatch's seed_positions.
+// labels (LabelsOf), of the rows' weights and of each of the minibatch's seed_positions.
 struct TaskTensors : StepTensors {
   torch::Tensor labels;
+  torch::Tensor row_weights;  // not defined: all alike
   std::vector<torch::Tensor> positions;
 };
 
@@ -169,6 +170,11 @@ class TrainingTask {
   // Whether the model's outputs are the embeddings of nodes, and the only thing to be predicted of
   // them. Else embeddings are what the model says (Model::Embed), and Predict has the rest.
   [[nodiscard]] virtual bool predicts_outputs() const { return false; }
+  // From now on training steps are about the rows that a drawn subgraph has. `stores`: its own.
+  //   InvalidArgument  the task's rows are no nodes of one type
+  //   else             as TaskSets::Read
+  [[nodiscard]] virtual Status FindRowsInSubgraphs(const Stores& stores);
+
   // Whether Predict works: asked before training.
   [[nodiscard]] virtual bool can_predict() const { return false; }
   // What is predicted where the user asks for `what`: kClass, which users do not name, may be
@@ -191,6 +197,10 @@ class TrainingTask {
 // a copy: it lives with the batch. On another device it is TaskTensors', or where the batch has
 // none a new copy.
 [[nodiscard]] torch::Tensor LabelsOf(const Step& batch, const torch::Device& device = torch::kCPU);
+// The same of labels alone, of the host.
+[[nodiscard]] torch::Tensor TensorOf(const LabelRows& labels);
+// What each row's loss counts, float32 [rows]; not defined: all count alike.
+[[nodiscard]] torch::Tensor RowWeightsOf(const Step& batch, const torch::Device& device);
 // The batch's seed_positions of a list, int32, likewise.
 [[nodiscard]] torch::Tensor PositionsOf(const Step& batch, size_t list,
                                         const torch::Device& device = torch::kCPU);

@@ -170,6 +170,11 @@ torch::Tensor LabelsToMove(const Device& device, const Step& step) {
   return device.HostTensor(labels.sizes(), labels.scalar_type()).copy_(labels);
 }
 
+torch::Tensor WeightsToMove(const Device& device, const Step& step) {
+  const torch::Tensor weights = RowWeightsOf(step, torch::kCPU);
+  return device.HostTensor(weights.sizes(), torch::kFloat32).copy_(weights);
+}
+
 // Of all lists, one after the other.
 torch::Tensor PositionsToMove(const Device& device, const Step& step) {
   const std::vector<std::vector<int32_t>>& lists = step.minibatch.seed_positions;
@@ -247,6 +252,8 @@ Status MoveToDevice(const Session& session, Step* step) {
     layout.Write(blocks.data_ptr<int32_t>());
     std::vector<torch::Tensor> host = {blocks, PositionsToMove(device, *step),
                                        LabelsToMove(device, *step)};
+    const bool weighs_rows = !step->row_weights.empty();
+    if (weighs_rows) host.push_back(WeightsToMove(device, *step));
     const size_t first_nodes = host.size();
     host.insert(host.end(), moved.nodes.begin(), moved.nodes.end());
     for (const torch::Tensor& rows : moved.self_and_mean) host.push_back(WithTheirRoom(rows));
@@ -257,6 +264,7 @@ Status MoveToDevice(const Session& session, Step* step) {
     moved.blocks = layout.Views(*next++);
     moved.positions = ListsOf(step->minibatch, *next++);
     moved.labels = *next++;
+    if (weighs_rows) moved.row_weights = *next++;
     for (torch::Tensor& rows : moved.nodes) rows = *next++;
     for (torch::Tensor& rows : moved.self_and_mean) rows = next++->narrow(1, 0, rows.size(1));
     return OkStatus();

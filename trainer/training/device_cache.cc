@@ -116,9 +116,9 @@ Status OpenCache(Session& session, const CancelToken& cancel) {
     return FailedPrecondition(
         "{}: no features of nodes are read, whose rows it is for: leave it out", Asked(session));
   }
-  const bool topology_here = session.stores.graph->whole_topology() != nullptr;
+  const bool forecast = CanForecastReads(session);
   HG_ASSIGN_OR_RETURN(const ReadForecast reads,
-                      topology_here ? ForecastReads(session, cancel) : CountReads(session, cancel));
+                      forecast ? ForecastReads(session, cancel) : CountReads(session, cancel));
   if (reads.of_step.empty()) {
     spdlog::info("rank {}: no row of features stays on {}: the rank has no seeds to train on",
                  options.rank, session.device.name());
@@ -132,7 +132,7 @@ Status OpenCache(Session& session, const CancelToken& cancel) {
         Asked(session), FormatBytes(largest));
   }
   HG_RETURN_IF_ERROR(Fill(session, nodes, bytes, cancel));
-  SayWhatStays(session, row_bytes, !topology_here);
+  SayWhatStays(session, row_bytes, !forecast);
   return OkStatus();
 }
 

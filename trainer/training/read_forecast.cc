@@ -66,16 +66,20 @@ StatusOr<NodeChances> SeedChances(const Session& session, double share, const Ca
 
 }  // namespace
 
+bool CanForecastReads(const Session& session) {
+  return session.stores.graph->whole_topology() != nullptr &&
+         IsNodeWise(session.train_maker->recipe().sampling.kind());
+}
+
 StatusOr<ReadForecast> ForecastReads(const Session& session, const CancelToken& cancel) {
   const GraphStore& graph = *session.stores.graph;
-  const Topology* const topology = graph.whole_topology();
   const int64_t own = OwnRows(session);
-  if (topology == nullptr || own == 0) return ReadForecast();
+  if (own == 0 || !CanForecastReads(session)) return ReadForecast();
   // Of a row, to be of a certain step.
   const double share =
       std::min(1.0, static_cast<double>(session.options.batch_size) / static_cast<double>(own));
   HG_ASSIGN_OR_RETURN(const NodeChances seeds, SeedChances(session, share, cancel));
-  return ReadForecast{InclusionChances(graph.info().schema, *topology,
+  return ReadForecast{InclusionChances(graph.info().schema, *graph.whole_topology(),
                                        session.train_maker->recipe().sampling, seeds),
                       1 / share};
 }

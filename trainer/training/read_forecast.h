@@ -14,8 +14,12 @@ struct ReadForecast {
   double steps = 0;     // that an epoch of this rank comes to, of whole size
 };
 
-// By the graph (common/sampling/inclusion.h). Not known where the whole topology is not here, or
-// the rank has no rows to train on. Takes up to 20 bytes a node for a while, and for each layer a
+// Whether the graph tells it: the whole topology is here, and each node's draws are by itself.
+// Requires session.train_maker.
+[[nodiscard]] bool CanForecastReads(const Session& session);
+
+// By the graph (common/sampling/inclusion.h). Not known where CanForecastReads says so, or the rank
+// has no rows to train on. Takes up to 20 bytes a node for a while, and for each layer a
 // pass over the in-edges, which `cancel` does not cut short. Requires session.train_maker.
 // Errors as SeedSource::Collect; Cancelled.
 [[nodiscard]] StatusOr<ReadForecast> ForecastReads(const Session& session,

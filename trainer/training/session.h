@@ -24,6 +24,13 @@
 
 namespace halograph {
 
+// What a sampler knows of the whole graph, from before the first step.
+struct SamplerTables {
+  std::shared_ptr<const WalkWeights> walks;  // of --sampler saint-walk; else null
+
+  [[nodiscard]] bool empty() const { return walks == nullptr; }
+};
+
 struct Session {
   TrainOptions options;   // of this rank: see OptionsOfRank
   RankSeat seat;          // among the ranks of this process; without a host, alone
@@ -39,6 +46,7 @@ struct Session {
   std::unique_ptr<CachedRows> cache;
   double row_forecast = 0;  // rows that an epoch will read by way of it; 0: not known
   SamplerPlan sampler;      // how many minibatches are prepared at once
+  SamplerTables tables;     // of the sampler of training
   std::unique_ptr<Communicator> ranks;
   std::unique_ptr<TrainingTask> task;
   std::unique_ptr<ThreadPool> preparing;  // helps threads that prepare minibatches; or null

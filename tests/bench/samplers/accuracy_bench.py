@@ -4,8 +4,8 @@
     PYTHONPATH=tests/e2e:tests/accuracy tests/bench/samplers/accuracy_bench.py \\
         --bin build/release/bin --data DATA > accuracy.jsonl
 
-DATA holds the folder `amazon-photo`, as halograph-partition reads it. It is partitioned into two parts,
-and a GraphSAGE of two layers is trained by the trainer's defaults, but for --epochs, once for each of
+DATA holds the folder `amazon-photo`, as halograph-partition reads it. It is partitioned into two parts
+of 24 clusters, and a GraphSAGE of two layers is trained by the trainer's defaults, but for --epochs, once for each of
 --seeds and each of --samplers; `full` draws all neighbours. Of each run it takes the test accuracy at
 the best epoch by validation, and the edges of the last epoch. A line of JSON for each sampler.
 """
@@ -26,6 +26,11 @@ SAMPLERS = {
     "ladies count2": dict(sampler="ladies", layer_probability="count2"),
     "ladies normalized": dict(sampler="ladies", layer_estimate="normalized"),
     "fastgcn": dict(sampler="fastgcn"),
+    "saint-node": dict(sampler="saint-node"),
+    "saint-edge": dict(sampler="saint-edge"),
+    "saint-walk": dict(sampler="saint-walk"),
+    "cluster": dict(sampler="cluster"),
+    "cluster weights": dict(sampler="cluster", cluster_weights=True),
 }
 
 
@@ -46,7 +51,8 @@ def main():
     seeds = [int(seed) for seed in args.seeds.split(",")]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        graph = accuracy_runs.partition(args.bin, args.data / "amazon-photo", folder / "graph")
+        graph = accuracy_runs.partition(args.bin, args.data / "amazon-photo", folder / "graph",
+                                        "--batch-clusters", "24")
         for sampler in args.samplers.split(";"):
             runs = [accuracy_runs.train(args.bin, folder / "log.jsonl", graph=graph, seed=seed,
                                         epochs=args.epochs, batch_size=args.batch_size, threads=1,

@@ -1,7 +1,7 @@
 // What samplers draw on a real graph, embedded, one thread:
 //   the error of one layer's means, of features projected on random vectors, relative to the means
-//   of full neighbourhoods, and how many rows are read for it the size of minibatches of three
-//   layers, and the time that one takes
+//   of full neighbourhoods, and how many rows are read for it
+//   the size of minibatches of three layers, and the time that one takes
 #include <cmath>
 #include <string>
 #include <vector>
@@ -99,8 +99,9 @@ class SamplerBench {
   Status Sample(const SamplingSpec& spec, uint64_t batch_seed, std::span<const int64_t> seeds,
                 Minibatch* minibatch) {
     CallContext context;
-    return stores_.graph->Sample({.seeds = {{0, seeds}}, .batch_seed = batch_seed, .spec = &spec},
-                                 context, minibatch);
+    SampleRequest request{.seeds = {{0, seeds}}, .batch_seed = batch_seed, .spec = &spec};
+    if (spec.layers[0][0].rule.graph_wise()) request.seeds.clear();
+    return stores_.graph->Sample(request, context, minibatch);
   }
 
   // The mean of each destination's neighbours in a block of one layer, as layers compute it.
@@ -173,17 +174,37 @@ class SamplerBench {
     return OkStatus();
   }
 
+  void AddSubgraphs(int32_t draws, std::vector<Way>* ways) const {
+    const DrawRule node{.kind = DrawKind::kSaintNode, .fanout = draws};
+    const DrawRule edge{.kind = DrawKind::kSaintEdge, .fanout = draws};
+    const DrawRule walk{.kind = DrawKind::kSaintWalk, .fanout = draws, .walk_length = 2};
+    ways->push_back({fmt::format("saint-node {}", draws), {node, node, node}});
+    ways->push_back({fmt::format("saint-edge {}", draws), {edge, edge, edge}});
+    ways->push_back({fmt::format("saint-walk {}, length 2", draws), {walk, walk, walk}});
+    int64_t clusters = 0;
+    for (const std::vector<int64_t>& part : stores_.graph->info().clusters) {
+      clusters += std::ssize(part) - 1;
+    }
+    if (clusters == 0) return;
+    // About as many nodes as draws.
+    const int64_t drawn = std::max<int64_t>(1, draws * clusters / nodes_);
+    const DrawRule cluster{.kind = DrawKind::kCluster, .fanout = static_cast<int32_t>(drawn)};
+    ways->push_back(
+        {fmt::format("cluster {} of {}", drawn, clusters), {cluster, cluster, cluster}});
+  }
+
   Status MeasureMinibatches() {
     constexpr int kRounds = 5;
     const auto batch = static_cast<int32_t>(options_.destinations);
     const DrawRule ladies = LayerWise(DrawKind::kLadies, batch, LayerProbability::kDegree);
     const DrawRule fastgcn = LayerWise(DrawKind::kFastGcn, batch, LayerProbability::kCount);
-    const std::vector<Way> ways = {
+    std::vector<Way> ways = {
         {"neighbor 15,10,5", {{.fanout = 15}, {.fanout = 10}, {.fanout = 5}}},
         {"labor 15,10,5", {Labor(15), Labor(10), Labor(5)}},
         {"labor 15,10,5, shared", {Labor(15, true), Labor(10, true), Labor(5, true)}},
         {fmt::format("ladies {} a layer", batch), {ladies, ladies, ladies}},
         {fmt::format("fastgcn {} a layer", batch), {fastgcn, fastgcn, fastgcn}}};
+    AddSubgraphs(batch, &ways);
     fmt::print("\nminibatches of three layers: sampler; input nodes; edges; ms\n");
     std::vector<std::vector<double>> seconds(ways.size());
     std::vector<double> nodes(ways.size()), edges(ways.size());

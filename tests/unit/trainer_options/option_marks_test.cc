@@ -39,8 +39,11 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
               UnorderedElementsAre("predict", "predict_nodes", "predict_what"));
   EXPECT_THAT(Marked(kOfNeighbors),
               UnorderedElementsAre("layers", "sampler", "layer_nodes", "layer_probability",
-                                   "layer_estimate", "labor_shared", "fanouts", "eval_fanouts",
-                                   "sampling_weights", "edge_weight", "replace", "full_batch"));
+                                   "layer_estimate", "labor_shared", "saint_nodes", "saint_edges",
+                                   "saint_roots", "walk_length", "saint_coverage",
+                                   "clusters_per_batch", "cluster_weights", "fanouts",
+                                   "eval_fanouts", "sampling_weights", "edge_weight", "replace",
+                                   "full_batch"));
 }
 
 // A mark on any other option would say nothing.

@@ -19,6 +19,7 @@
 #include "tests/support/split_seeds.h"
 #include "tests/unit/trainer_pipeline/late_answers.h"
 #include "trainer/seeds/labeled_seeds.h"
+#include "trainer/seeds/subgraph_seeds.h"
 
 namespace halograph {
 namespace {
@@ -317,6 +318,48 @@ TEST_F(MinibatchStreamTest, AStreamOfSomeStepsEndsThere) {
   EXPECT_TRUE(Drain(stores_.graph.get(), some).empty());
   some.max_steps = 1000;
   EXPECT_EQ(Drain(stores_.graph.get(), some).size(), wanted.size() - steps - 1);
+}
+
+TEST_F(MinibatchStreamTest, ASubgraphsStepIsAboutTheRowsThatItHas) {
+  const SubgraphSeeds found(&*source_, 0, train_);
+  BatchRecipe recipe = Recipe();
+  const DrawRule rule{.kind = DrawKind::kSaintNode, .fanout = 2};
+  recipe.sampling.layers = {{{0, rule}}, {{0, rule}}};
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
+  MinibatchStream stream(&maker, &found, Shards(1), {.batch_size = 7, .epochs = 9, .threads = 1});
+  const int64_t rows = std::ssize(train_.seeds);
+  EXPECT_EQ(stream.steps_per_epoch(), (rows + 6) / 7);
+  int steps = 0, empty = 0;
+  for (;; ++steps) {
+    auto next = stream.Next();
+    ASSERT_TRUE(next.ok()) << next.status();
+    if (!next->has_value()) break;
+    const Step& step = **next;
+    if (step.rows == 0) {
+      ++empty;
+      EXPECT_EQ(step.minibatch, Minibatch());
+      continue;
+    }
+    const std::vector<int64_t>& nodes = step.minibatch.nodes[0];
+    const std::vector<int64_t> seeds = SeedsOf(step);
+    EXPECT_EQ(step.seed_types, (std::vector<int>{0}));
+    ASSERT_EQ(std::ssize(seeds), step.rows);
+    int64_t expected = 0;
+    for (const int64_t node : nodes) {
+      expected += std::count(train_.seeds.begin(), train_.seeds.end(), node);
+    }
+    EXPECT_EQ(step.rows, expected);
+    for (size_t i = 0; i < seeds.size(); ++i) {
+      const auto row = std::lower_bound(train_.seeds.begin(), train_.seeds.end(), seeds[i]);
+      EXPECT_EQ(LabelsOf(step)[i], train_.labels.As<int64_t>()[row - train_.seeds.begin()]);
+      EXPECT_EQ(step.row_weights[i],
+                step.minibatch.node_weights[step.minibatch.seed_positions[0][i]]);
+    }
+    EXPECT_EQ(step.features[0].rows(), std::ssize(nodes));
+  }
+  EXPECT_EQ(steps, 9 * stream.steps_per_epoch());
+  EXPECT_GT(empty, 0);
+  EXPECT_LT(empty, steps);
 }
 
 // Remembers the keys that it was asked with; a row is a node.

@@ -25,12 +25,14 @@ inline Tensors LearnOn(const torch::Device& device, TrainingTask& task, const Te
   // As feeds copy it ahead of the step.
   Step step;
   step.labels = batch.labels;
+  step.row_weights = batch.row_weights;
   step.rows = batch.rows;
   step.seed_types = batch.seed_types;
   step.minibatch.seed_positions = batch.minibatch.seed_positions;
   step.minibatch.nodes = batch.minibatch.nodes;
   auto there = std::make_unique<TaskTensors>();
   there->labels = LabelsOf(batch).to(device);
+  if (!batch.row_weights.empty()) there->row_weights = RowWeightsOf(batch, device);
   for (size_t list = 0; list < batch.minibatch.seed_positions.size(); ++list) {
     there->positions.push_back(PositionsOf(batch, list).to(device));
   }

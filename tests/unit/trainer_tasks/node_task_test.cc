@@ -248,14 +248,19 @@ TEST_F(NodeTaskTest, WhatLabelsAreProbablyNotMeantToBeIsToldBeforeTraining) {
 TEST_F(NodeTaskTest, LossesOfADeviceAreTheCpusAndNobodyWaits) {
   const std::vector<torch::Tensor> two = {torch::tensor({{5.F, -2.F}, {0.5F, 4.F}})};
   OpenLabelled<int8_t>({1, 0, 0, 1, 1, -1, 0, 0}, 2);
-  ExpectLossOfCpu(*Task(), two, BatchOf<int8_t>(DType::kInt8, 2, {-1, 0, -1, -1, 0, 1}));
+  Step labels = BatchOf<int8_t>(DType::kInt8, 2, {-1, 0, -1, -1, 0, 1});
+  ExpectLossOfCpu(*Task(), two, labels);
+  labels.row_weights = {2, .5, 3};
+  ExpectLossOfCpu(*Task(), two, labels);
   OpenLabelled<double>({1, 0.5, 2, 2, kNan, 1, 3, 3}, 2);
   ExpectLossOfCpu(*Task(), two, BatchOf<float>(DType::kFloat32, 2, {1.5F, 4, 3, -2, 0.5F, kNan}));
   OpenLabelled<int64_t>({1, 0, 2, 2});
   const std::vector<torch::Tensor> three = {torch::tensor({{5.F, -2.F, 1.F}, {0.5F, 4.F, 2.F}})};
-  const Step batch = BatchOf<int64_t>(DType::kInt64, 1, {0, 1, kUnlabelled});
+  Step batch = BatchOf<int64_t>(DType::kInt64, 1, {0, 1, kUnlabelled});
   ExpectLossOfCpu(*Task(), three, batch);
   ExpectLossOfCpu(*Task({.class_weights = *ParseClassWeights("2,0.5,1")}), three, batch);
+  batch.row_weights = {2, .5, 3};
+  ExpectLossOfCpu(*Task(), three, batch);
 }
 
 // ---- class weights -----------------------------------------------------------------------------
@@ -388,6 +393,74 @@ TEST_F(NodeTaskTest, RowsOfSeveralNodeTypesAreReadFromTheOutputsOfEach) {
   EXPECT_DOUBLE_EQ(Measured(*task, outputs, batch), 2.0 / 3);
   EXPECT_EQ(*task->WhatToPredict(PredictWhat::kClass), PredictWhat::kClass);
   EXPECT_THAT(task->predicted_types(), testing::ElementsAre(author, paper));
+}
+
+// ---- subgraphs ---------------------------------------------------------------------------------
+
+TEST_F(NodeTaskTest, RowsOfASubgraphAreThoseWhoseNodesItHas) {
+  OpenLabelled<int64_t>({0, 1, 1, -1});
+  const auto task = Task();
+  StepSeeds all;
+  ASSERT_TRUE(
+      task->source(BatchPurpose::kTrain)->Collect(std::vector<int64_t>{0, 1, 2, 3}, 0, &all).ok());
+  const std::vector<int64_t> seeds = all.seeds.front().ids;
+  const LabelRows rows = all.labels;
+  const std::span<const int64_t> labels = rows.As<int64_t>();
+  int64_t other = 0;
+  while (std::count(seeds.begin(), seeds.end(), other) > 0) ++other;
+
+  EXPECT_TRUE(task->FindRowsInSubgraphs(stores_).ok());
+  const SeedSource& source = *task->source(BatchPurpose::kTrain);
+  EXPECT_TRUE(source.finds_rows());
+  EXPECT_EQ(source.rows(), 4);
+  ASSERT_TRUE(source.Collect(std::vector<int64_t>{0, 1}, 0, &all).ok());
+  EXPECT_TRUE(all.seeds.empty());
+  Minibatch minibatch;
+  minibatch.nodes = {{seeds[2], other, seeds[0]}};
+  FoundRows found = source.FindRows(minibatch);
+  EXPECT_THAT(found.positions, ElementsAre(0, 2));
+  EXPECT_THAT(found.labels.As<int64_t>(), ElementsAre(labels[2], labels[0]));
+  EXPECT_THAT(found.weights, ElementsAre());
+  minibatch.node_weights = {2, 8, .5};
+  EXPECT_THAT(source.FindRows(minibatch).weights, ElementsAre(2, .5));
+
+  // What stands for the loss of all three labelled rows is divided by these.
+  Step batch = BatchOf<int64_t>(DType::kInt64, 1, {1, -1, 0});
+  EXPECT_TRUE(task->weighs_rows());
+  EXPECT_EQ(task->LossWeight(batch), 2);
+  batch.row_weights = {2, 8, .5};
+  EXPECT_EQ(task->LossWeight(batch), 3);
+}
+
+TEST_F(NodeTaskTest, TheLossOfEachRowCountsItsWeight) {
+  const std::vector<float> weights = {3, .25, 8};
+  const auto expect_sum_of_rows = [&](TrainingTask& task, const torch::Tensor& outputs,
+                                      Step batch) {
+    double sum = 0;
+    const size_t bytes = batch.labels.row_bytes();
+    for (size_t row = 0; row < weights.size(); ++row) {
+      Step alone;
+      alone.minibatch.seed_positions = {{batch.minibatch.seed_positions[0][row]}};
+      alone.seed_types = {0};
+      alone.rows = 1;
+      const auto first = batch.labels.data.begin() + static_cast<std::ptrdiff_t>(row * bytes);
+      alone.labels = {.dtype = batch.labels.dtype,
+                      .dim = batch.labels.dim,
+                      .data = {first, first + static_cast<std::ptrdiff_t>(bytes)}};
+      sum += weights[row] * task.Loss({outputs}, alone).sum.item<double>();
+    }
+    batch.row_weights = weights;
+    EXPECT_NEAR(task.Loss({outputs}, batch).sum.item<double>(), sum, 1e-5 * std::abs(sum));
+  };
+  const torch::Tensor outputs = torch::tensor({{5.F, -2.F}, {0.5F, 4.F}});
+  OpenLabelled<int64_t>({0, 1, 1, 0});
+  expect_sum_of_rows(
+      *Task({.class_weights = {.rule = ClassWeights::Rule::kGiven, .given = {1, 7}}}), outputs,
+      BatchOf<int64_t>(DType::kInt64, 1, {1, -1, 0}));
+  OpenLabelled<int8_t>({1, 0, 0, 1, 1, -1, 0, 0}, 2);
+  expect_sum_of_rows(*Task(), outputs, BatchOf<int8_t>(DType::kInt8, 2, {-1, 0, -1, -1, 0, 1}));
+  OpenLabelled<double>({1, 0.5, 2, 2, kNan, 1, 3, 3}, 2);
+  expect_sum_of_rows(*Task(), outputs, BatchOf<float>(DType::kFloat32, 2, {1, 2, kNan, 1, 0, -3}));
 }
 
 }  // namespace
