@@ -142,7 +142,9 @@ class EdgeWeightTest(programs.ProgramTest):
 
     def losses(self, **given):
         where = {} if "servers" in given else dict(graph=self.graph)
-        _, epochs, _ = train(self.box, **{**SMALL, **where, **given})
+        given = {**SMALL, **where, **given}
+        _, epochs, _ = train(self.box, **{name: value for name, value in given.items()
+                                          if value is not None})
         return [(line["loss"], line["valid_loss"], line["sampled_edges"]) for line in epochs
                 if "loss" in line]  # not that of a checkpoint
 
@@ -164,6 +166,17 @@ class EdgeWeightTest(programs.ProgramTest):
         for where in (dict(), dict(servers=servers)):
             self.assertEqual(wanted, self.losses(sampling_weights="w", edge_weight="w", **where))
         self.assertEqual(wanted, self.losses(sampling_weights="w", edge_weight="v", servers=servers))
+
+    def test_estimates_are_divided_by_the_weights_of_all_edges(self):
+        servers = ",".join(self.box.servers(self.graph, (1, 0))[1])
+        given = dict(model="gcn", eval_fanouts="-1,-1")
+        for sampler in (dict(sampler="labor", fanouts="4,4"),
+                        dict(sampler="ladies", layer_nodes="40,60", fanouts=None)):
+            wanted = self.losses(edge_weight="v", **given, **sampler)
+            self.assertNotEqual(wanted, self.losses(**given, **sampler))
+            self.assertEqual(self.losses(edge_weight="one", **given, **sampler),
+                             self.losses(**given, **sampler))
+            self.assertEqual(wanted, self.losses(edge_weight="v", servers=servers, **given, **sampler))
 
     def test_parts_that_are_averaged_are_weighed(self):
         averaged = dict(average_every=1)

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "common/sampling/request.h"
-#include "trainer/models/registry.h"
 
 namespace halograph {
 namespace {
@@ -251,13 +250,6 @@ Status CheckSampling(const TrainOptions& o) {
         "no part has; give --sampler ladies or neighbor");
   }
   if (!o.sampler.estimates() || o.model_options == nullptr) return OkStatus();
-  const auto kind = FindModelKind(o.model);
-  if (!o.edge_weight.empty() && kind.ok() && (*kind)->needs.source_degrees) {
-    return InvalidArgument(
-        "--sampler {} and --edge-weight {}: --model {} divides by sums of weights over all "
-        "neighbours, which are not read; leave one of them out, or give --sampler neighbor",
-        o.sampler.name, o.edge_weight, o.model);
-  }
   return Annotate(o.model_options->TakesCoefficients(), "--sampler " + o.sampler.name);
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/base/stopwatch.h"
 #include "trainer/pipeline/feature_pull.h"
+#include "trainer/pipeline/weight_sums.h"
 
 namespace halograph {
 namespace {
@@ -253,6 +254,9 @@ void BatchMaker::TakeRows(const std::shared_ptr<PullCall>& call, const Status& p
         return OkStatus();
       }
       if (!recipe_.edge_ids) DropEdgeIds(&call->step->minibatch);
+      if (const auto& sums = recipe_.edge_weights.sums; sums != nullptr) {
+        sums->SetDegrees(&call->step->minibatch);
+      }
       HG_RETURN_IF_ERROR(MakeBlocks(call->step));
     }
     MakeInputRows(call->features->Take(), call->step);

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +23,8 @@
 
 namespace halograph {
 
+class WeightSums;  // weight_sums.h
+
 // A feature of the edges of a relation: one number an edge.
 struct EdgeInput {
   int relation = 0;  // index in the schema
@@ -34,6 +37,8 @@ struct EdgeWeighing {
   std::string name = {};               // of the edge feature; empty: no edge is weighed
   bool drawn_by = false;               // Block::weights are its values
   std::vector<EdgeInput> pulled = {};  // else: of all relations that are drawn from, ascending
+  // What degrees are where they are of all edges, whatever was drawn; null: numbers of edges.
+  std::shared_ptr<const WeightSums> sums = nullptr;
 
   [[nodiscard]] bool empty() const { return name.empty(); }
 };

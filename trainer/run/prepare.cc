@@ -52,7 +52,10 @@ StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
   recipe.source_degrees = needs.source_degrees;
   HG_ASSIGN_OR_RETURN(recipe.edge_weights, ChooseEdgeWeights(session.stores.graph->info().schema,
                                                              options.edge_weight, recipe.sampling));
-  if (training) recipe.walks = session.tables.walks;
+  if (training) {
+    recipe.walks = session.tables.walks;
+    recipe.edge_weights.sums = session.tables.weight_sums;
+  }
   recipe.edge_ids = needs.edge_ids;
   recipe.weights = needs.weights;
   recipe.inputs = inputs.features;
@@ -314,7 +317,7 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
   HG_RETURN_IF_ERROR(PrepareMinibatches(session, inputs));
   if (infer == nullptr) {
-    HG_RETURN_IF_ERROR(PrepareSampler(session));
+    HG_RETURN_IF_ERROR(PrepareSampler(session, options.model_options->NeedsOf(kind->needs)));
   }
   if (options.model_options->NeedsOf(kind->needs).neighbors && options.rank == 0) {
     WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);

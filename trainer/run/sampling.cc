@@ -7,6 +7,7 @@
 #include "common/sampling/samplers/make_walk_weights.h"
 #include "common/sampling/samplers/symmetry.h"
 #include "trainer/pipeline/batch_schedule.h"
+#include "trainer/pipeline/weight_sums.h"
 
 namespace halograph {
 namespace {
@@ -31,9 +32,9 @@ Status CheckRoom(const Session& session, const char* what, int64_t bytes) {
   const TrainOptions& options = session.options;
   if (bytes <= options.sampler_memory) return OkStatus();
   return ResourceExhausted(
-      "--sampler {} keeps {}, {} here, and --sampler-memory is {}: raise that, or give --sampler "
-      "ladies or neighbor, which keep none",
-      options.sampler.name, what, FormatBytes(bytes), FormatBytes(options.sampler_memory));
+      "{} take {} here, and --sampler-memory is {}: raise that, or give --sampler ladies or "
+      "neighbor, which keep none",
+      what, FormatBytes(bytes), FormatBytes(options.sampler_memory));
 }
 
 // A minibatch makes the store read the degrees of all nodes, and keep them.
@@ -98,6 +99,28 @@ Status FindWalkChances(Session& session, const DrawRule& rule) {
   return OkStatus();
 }
 
+// What is left out of a minibatch is taken off numbers of edges, and of sums of weights it cannot
+// be: nobody pulls the weights of edges that are not there.
+Status FindWeightSums(Session& session) {
+  const TrainOptions& options = session.options;
+  const std::string what =
+      fmt::format("--sampler {} and --edge-weight {}", options.sampler.name, options.edge_weight);
+  if (session.task->predicts_outputs()) {
+    return InvalidArgument(
+        "{}: --model {} divides by sums of weights over all neighbours, and task '{}' leaves edges "
+        "out of these; leave --edge-weight out, or give --sampler neighbor",
+        what, options.model, session.task->name());
+  }
+  const int64_t bytes = 4 * session.stores.graph->info().schema.node_types[0].count;
+  HG_RETURN_IF_ERROR(
+      Annotate(CheckRoom(session, "sums of the edge weights of all nodes", bytes), what));
+  HG_ASSIGN_OR_RETURN(
+      session.tables.weight_sums,
+      ReadWeightSums(session.stores.graph.get(), session.stores.rows.get(),
+                     session.train_maker->recipe().edge_weights, {.cancel = &session.cancel}));
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<SamplingSpec> SamplingOf(const Session& session, const ModelNeeds& needs, bool training) {
@@ -125,8 +148,9 @@ StatusOr<SamplingSpec> SamplingOf(const Session& session, const ModelNeeds& need
   return spec;
 }
 
-Status PrepareSampler(Session& session) {
+Status PrepareSampler(Session& session, const ModelNeeds& needs) {
   const TrainOptions& options = session.options;
+  if (!needs.neighbors) return OkStatus();
   const BatchRecipe& recipe = session.train_maker->recipe();
   const DrawRule rule{.kind = recipe.sampling.kind()};
   const auto named = [&](const Status& status) {
@@ -141,7 +165,8 @@ Status PrepareSampler(Session& session) {
   if (rule.kind == DrawKind::kSaintWalk) {
     HG_RETURN_IF_ERROR(named(FindWalkChances(session, recipe.sampling.layers[0][0].rule)));
   }
-  return OkStatus();
+  const bool sums = options.sampler.estimates() && needs.source_degrees;
+  return sums && !recipe.edge_weights.pulled.empty() ? FindWeightSums(session) : OkStatus();
 }
 
 void WarnOfSampler(const Session& session, const ModelNeeds& needs) {

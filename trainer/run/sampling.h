@@ -16,11 +16,13 @@ namespace halograph {
 
 // Reads what a sampler knows of the whole graph before the first step: draws by degree hold those
 // of all nodes; GraphSAINT's need a relation that is symmetric, and those of walks chances
-// (Session::tables). Requires the makers, which have to be made again where there are tables then.
+// (Session::tables). Where estimates are divided by sums of edge weights, these. Requires the
+// makers, which have to be made again where there are tables then.
 //   ResourceExhausted   what --sampler-memory has no room for: its size is named
 //   FailedPrecondition  a relation that is not symmetric
-//   else                as GraphStore::Sample and Ask
-[[nodiscard]] Status PrepareSampler(Session& session);
+//   InvalidArgument     sums of edge weights, and a task that leaves edges out
+//   else                as GraphStore::Sample and Ask, and BatchMaker::PullRows
+[[nodiscard]] Status PrepareSampler(Session& session, const ModelNeeds& needs);
 
 // Of what is probably not meant. On one rank.
 void WarnOfSampler(const Session& session, const ModelNeeds& needs);

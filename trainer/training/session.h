@@ -18,6 +18,7 @@
 #include "trainer/options/train_options.h"
 #include "trainer/output/trace_file.h"
 #include "trainer/pipeline/batch_maker.h"
+#include "trainer/pipeline/weight_sums.h"
 #include "trainer/seeds/seed_split.h"
 #include "trainer/tasks/task.h"
 #include "trainer/training/device_rows.h"
@@ -26,9 +27,10 @@ namespace halograph {
 
 // What a sampler knows of the whole graph, from before the first step.
 struct SamplerTables {
-  std::shared_ptr<const WalkWeights> walks;  // of --sampler saint-walk; else null
+  std::shared_ptr<const WalkWeights> walks;       // of --sampler saint-walk; else null
+  std::shared_ptr<const WeightSums> weight_sums;  // where estimates are divided by them; else null
 
-  [[nodiscard]] bool empty() const { return walks == nullptr; }
+  [[nodiscard]] bool empty() const { return walks == nullptr && weight_sums == nullptr; }
 };
 
 struct Session {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -10,6 +11,7 @@
 #include "tests/support/one_call.h"
 #include "tests/support/opened_graph.h"
 #include "trainer/pipeline/batch_maker.h"
+#include "trainer/pipeline/weight_sums.h"
 
 namespace halograph {
 namespace {
@@ -268,6 +270,32 @@ TEST_F(EdgeWeightsTest, WeightsOfZeroAreTaken) {
     EXPECT_THAT(layer.blocks[0].coefficients, Each(0));
     EXPECT_EQ(layer.blocks[0].coefficients.size(), layer.blocks[0].indices.size());
   }
+}
+
+TEST_F(EdgeWeightsTest, DegreesAreSumsOfTheWeightsOfAllEdgesWhateverIsDrawn) {
+  OpenCited<float>([](size_t edge) { return .5F + static_cast<float>(edge % 7); });
+  Open(spec_);
+  BatchRecipe recipe = Recipe("w");
+  const int cites = recipe.sampling.layers[0][0].relation;
+  recipe.sampling.layers = {{Neighbors(cites, kFullNeighborhood)}};
+  const StatusOr<Step> full = Make(recipe);
+  ASSERT_TRUE(full.ok()) << full.status();
+  std::vector<float> wanted;
+  const Block& all = full->minibatch.layers[0].blocks[0];
+  for (size_t v = 0; v + 1 < all.indptr.size(); ++v) {
+    wanted.push_back(std::accumulate(all.coefficients.begin() + all.indptr[v],
+                                     all.coefficients.begin() + all.indptr[v + 1], 0.0F));
+  }
+
+  auto sums = ReadWeightSums(stores_.graph.get(), stores_.rows.get(), recipe.edge_weights, {});
+  ASSERT_TRUE(sums.ok()) << sums.status();
+  recipe.edge_weights.sums = *sums;
+  recipe.sampling.layers = {{{cites, {.kind = DrawKind::kLabor, .fanout = 1}}}};
+  const StatusOr<Step> drawn = Make(recipe);
+  ASSERT_TRUE(drawn.ok()) << drawn.status();
+  const Block& block = drawn->minibatch.layers[0].blocks[0];
+  EXPECT_LT(block.indices.size(), all.indices.size());
+  EXPECT_EQ(block.degrees, wanted);
 }
 
 TEST_F(EdgeWeightsTest, WhatIsNoWeightIsRefusedByItsOriginalId) {
