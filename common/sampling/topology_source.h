@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -107,6 +108,9 @@ struct TopologyAnswers {
   std::vector<ColumnSums> sums;
   std::vector<ExtractedEdges> edges;
 };
+
+// Answers questions, wherever the topology is: GraphStore::Ask, say.
+using AskTopology = std::function<Status(const TopologyQuestions&, TopologyAnswers*)>;
 
 // Answers at once, of topologies that are here. What a source does not answer is Internal.
 class TopologySource {

@@ -37,7 +37,7 @@ class WalkWeightMaker {
   [[nodiscard]] int64_t num_nodes() const { return num_nodes_; }
   [[nodiscard]] int64_t num_edges() const { return relation_.count; }
 
-  [[nodiscard]] StatusOr<std::shared_ptr<const WalkWeights>> Make(const AskWalkTopology& ask,
+  [[nodiscard]] StatusOr<std::shared_ptr<const WalkWeights>> Make(const AskTopology& ask,
                                                                   const SampleWalks& sample) const {
     if (MayBeExact(schema_, wanted_)) {
       HG_ASSIGN_OR_RETURN(auto exact, MakeExact(ask));
@@ -49,7 +49,7 @@ class WalkWeightMaker {
  private:
   // Null: it is too much work.
   [[nodiscard]] StatusOr<std::shared_ptr<const WalkWeights>> MakeExact(
-      const AskWalkTopology& ask) const {
+      const AskTopology& ask) const {
     HG_ASSIGN_OR_RETURN(const WholeRelation whole, Read(ask));
     const auto walks = ExactWalkChances(whole.lists(), wanted_.rule.walk_length, wanted_.max_work);
     if (absl::IsResourceExhausted(walks.status())) return nullptr;
@@ -58,7 +58,7 @@ class WalkWeightMaker {
         type_, WeighWalks(whole.lists(), *walks, wanted_.rule.fanout));
   }
 
-  [[nodiscard]] StatusOr<WholeRelation> Read(const AskWalkTopology& ask) const {
+  [[nodiscard]] StatusOr<WholeRelation> Read(const AskTopology& ask) const {
     WholeRelation whole;
     whole.offsets.reserve(static_cast<size_t>(num_nodes()) + 1);
     whole.sources.reserve(static_cast<size_t>(num_edges()));
@@ -136,7 +136,7 @@ bool MayBeExact(const Schema& schema, const WalkWeighing& wanted) {
 
 StatusOr<std::shared_ptr<const WalkWeights>> MakeWalkWeights(const Schema& schema,
                                                              const WalkWeighing& wanted,
-                                                             const AskWalkTopology& ask,
+                                                             const AskTopology& ask,
                                                              const SampleWalks& sample) {
   assert(wanted.rule.kind == DrawKind::kSaintWalk && wanted.max_subgraphs > 0);
   const WalkWeightMaker maker(schema, wanted);

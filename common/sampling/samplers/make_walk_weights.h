@@ -43,8 +43,6 @@ struct WalkWeighing {
 // of 2 steps, by the default of max_work. Else subgraphs are counted at once.
 [[nodiscard]] bool MayBeExact(const Schema& schema, const WalkWeighing& wanted);
 
-// Asks for neighbours of the whole graph (GraphStore::Ask).
-using AskWalkTopology = std::function<Status(const TopologyQuestions&, TopologyAnswers*)>;
 // Makes minibatches of one layer by wanted.rule, with edge ids, of the batch seeds: as many of each
 // (GraphStore::Sample). The minibatches are reused from call to call.
 using SampleWalks =
@@ -59,7 +57,7 @@ using SampleWalks =
 //   Internal           an answer that fits no question
 //   else               what a call returned
 [[nodiscard]] StatusOr<std::shared_ptr<const WalkWeights>> MakeWalkWeights(
-    const Schema& schema, const WalkWeighing& wanted, const AskWalkTopology& ask,
+    const Schema& schema, const WalkWeighing& wanted, const AskTopology& ask,
     const SampleWalks& sample);
 
 }  // namespace halograph

@@ -3,16 +3,11 @@
 // minibatch.
 #pragma once
 
-#include <functional>
-
 #include "common/base/status.h"
 #include "common/graph/schema.h"
 #include "common/sampling/topology_source.h"
 
 namespace halograph {
-
-// Answers questions: TopologySource::Ask or GraphStore::Ask, say.
-using AskTopology = std::function<Status(const TopologyQuestions&, TopologyAnswers*)>;
 
 // Asks about all of the graph's `num_parts` parts in one exchange. Each reads all edges that it
 // owns of the relation. A relation that is not symmetric passes by a chance of 2^-64.
