@@ -134,6 +134,29 @@ class SamplersTest(programs.ProgramTest):
         together = [line["loss"] for line in train(self.box, logical_ranks=2, **given)[1]]
         self.assertEqual(apart, together)
 
+    def test_minibatches_in_bulk_are_the_same_ones_in_fewer_rounds(self):
+        servers = self.servers(1, 0)
+        given = dict(SMALL, batch_size=10, servers=servers)  # 14 steps
+        for sampler, rounds in ((dict(fanouts="5,3"), 4), (dict(sampler="ladies"), 6),
+                                (dict(sampler="fastgcn"), 2),
+                                (dict(sampler="saint-edge", saint_edges=300), 4)):
+            alone = train(self.box, **given, **sampler)[1]
+            bulk = train(self.box, bulk=7, **given, **sampler)[1]
+            self.assertEqual([line["loss"] for line in alone], [line["loss"] for line in bulk])
+            self.assertEqual([rounds + 2] * 2, [line["rounds_per_minibatch"] for line in alone])
+            for line in bulk:
+                self.assertAlmostEqual(rounds / 7 + 2, line["rounds_per_minibatch"])
+
+    def test_bulks_that_cannot_be_are_told(self):
+        result = must(self.box.run("halograph-train", *options(
+            graph=self.graph, bulk=60, batch_size=50, epochs=1, prefetch_memory="1KiB")))
+        for words in ("--bulk 60: an epoch has 3 steps",
+                      "--bulk 3 needs --prefetch-memory", "and has 1.0 KiB"):
+            self.assertIn(words, result.err)
+        for given, words in ((("--bulk", 4, "--prefetch", 0), ("--bulk 4", "--prefetch 0")),
+                             (("--bulk", 65), ("--bulk", "1 to 64"))):
+            self.assertCode(2, self.box.run("halograph-train", "--graph", self.graph, *given), *words)
+
     def test_a_cluster_larger_than_a_batch_is_told(self):
         result = must(self.box.run("halograph-train", *options(
             graph=self.graph, sampler="cluster", batch_size=2, epochs=1)))

@@ -65,6 +65,21 @@ Status CheckCompact(const TrainOptions& o) {
       o.graph.empty() ? "--topology " + o.topology : "--graph");
 }
 
+Status CheckBulk(const TrainOptions& o) {
+  if (o.bulk == 1) return OkStatus();
+  if (o.prefetch == 0) {
+    return InvalidArgument(
+        "--bulk {} and --prefetch 0: each step is sampled when it is asked for; leave one of them "
+        "out",
+        o.bulk);
+  }
+  if (o.compact == CompactOn::kHost) return OkStatus();
+  return InvalidArgument(
+      "--bulk {} and --compact device: a device numbers one minibatch at a time; leave one of them "
+      "out",
+      o.bulk);
+}
+
 Status CheckTune(const TrainOptions& o) {
   if (!o.tune) return OkStatus();
   if (o.logical_ranks > 0) {
@@ -282,6 +297,7 @@ Status CheckTogether(const TrainOptions& o) {
   HG_RETURN_IF_ERROR(CheckCheckpoints(o.checkpoint));
   HG_RETURN_IF_ERROR(CheckOwnInputs(o));
   HG_RETURN_IF_ERROR(CheckEdgeWeight(o));
+  HG_RETURN_IF_ERROR(CheckBulk(o));
   HG_RETURN_IF_ERROR(CheckTune(o));
   HG_RETURN_IF_ERROR(CheckAveraging(o));
   HG_RETURN_IF_ERROR(CheckCompact(o));

@@ -146,6 +146,11 @@ void AddSamplingRows(OptionTable& rows, TrainOptions* o) {
                 "Or relation by relation, cites=10:5,writes=15:10,*=5:5, with * for all others")
       .AllRanks()
       .Mark(kOfNeighbors | kOfTraining);
+  rows.Add("bulk", &o->bulk,
+           "minibatches of training that are sampled together: servers are asked once for all of "
+           "them; the same minibatches as one at a time")
+      .Range(1, kMostInBulk)
+      .Mark(kOfNeighbors | kOfTraining);
   rows.Add("replace", &o->replace,
            "draw neighbours with replacement: those of evaluation, and of --sampler neighbor")
       .AllRanks()

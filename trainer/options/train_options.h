@@ -42,6 +42,9 @@ enum class GradientDtype { kFloat32, kBfloat16 };
 // What the cache of remote rows takes, if nothing else is said: one share of what is free.
 inline constexpr int64_t kCacheShare = 8;
 
+// Minibatches that are sampled in one call, at most.
+inline constexpr int64_t kMostInBulk = 64;
+
 // With tune, threads that sample at most, and threads that gather.
 inline constexpr int kMostTunedThreads = 8;
 
@@ -91,6 +94,7 @@ struct TrainOptions {
   std::vector<int32_t> fanouts = {15, 10};  // from the seeds outward, one a layer
   // Of relations that are named; fanouts then are of the others, and may be empty (fanouts.h).
   std::vector<RelationFanouts> relation_fanouts;
+  int64_t bulk = 1;  // minibatches of training that are sampled in one call
   bool replace = false;
   std::string sampling_weights;  // edge feature to draw by; empty: uniformly
   std::string edge_weight;       // edge feature that weighs neighbours; empty: all weigh 1

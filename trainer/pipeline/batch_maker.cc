@@ -132,7 +132,7 @@ Status BatchMaker::Sample(const StepSeeds& seeds, uint64_t batch_seed, const Cal
                           Step* step) const {
   CallContext context = InnerContext(like);
   HG_RETURN_IF_ERROR(StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
-    StartSample(seeds, batch_seed, inner, step, std::move(done));
+    StartSample({{seeds, batch_seed, step}}, inner, std::move(done));
   }));
   return compacts_apart() ? Compact(step) : OkStatus();
 }
@@ -144,53 +144,69 @@ Status BatchMaker::PullRows(const CallContext& like, Step* step) const {
   });
 }
 
+// Of steps that have rows.
 struct BatchMaker::SampleCall {
-  StepSeeds seeds;
+  std::vector<StepToSample> steps;
   CallContext context;
-  SampleRequest request = {};
+  std::vector<SampleRequest> requests = {};
+  std::vector<Minibatch> minibatches = {};
   Stopwatch watch = {};
   TopologyQuestions last = {};  // of the last layer, if it is compacted apart
   TopologyAnswers answers = {};
 };
 
-void BatchMaker::StartSample(StepSeeds seeds, uint64_t batch_seed, const CallContext& like,
-                             Step* step, StatusDone done) const {
-  if (step->rows == 0) return EndCall(std::move(done), OkStatus());
-  const auto call = std::make_shared<SampleCall>(SampleCall{std::move(seeds), InnerContext(like)});
-  for (const StepSeeds::List& list : call->seeds.seeds) step->seed_types.push_back(list.type);
-  call->request = RequestFor(call->seeds, batch_seed, recipe_);
-  StatusDone end = [this, call, step, done = std::move(done)](Status status) mutable {
-    if (status.ok()) {
-      KeepAsked(call->seeds, &step->minibatch);
-      if (!compacts_apart()) status = RunCaught([&] { return Complete(step); });
-    } else {
-      status = Annotate(status, "sampling a minibatch");
+void BatchMaker::StartSample(std::vector<StepToSample> steps, const CallContext& like,
+                             StatusDone done) const {
+  std::erase_if(steps, [](const StepToSample& each) { return each.step->rows == 0; });
+  if (steps.empty()) return EndCall(std::move(done), OkStatus());
+  const auto call = std::make_shared<SampleCall>(SampleCall{std::move(steps), InnerContext(like)});
+  for (const StepToSample& each : call->steps) {
+    for (const StepSeeds::List& list : each.seeds.seeds) each.step->seed_types.push_back(list.type);
+    call->requests.push_back(RequestFor(each.seeds, each.batch_seed, recipe_));
+  }
+  call->minibatches.resize(call->requests.size());
+  StatusDone end = [this, call, done = std::move(done)](Status status) mutable {
+    status = status.ok() ? RunCaught([&] { return TakeMinibatches(call.get()); })
+                         : Annotate(status, "sampling a minibatch");
+    for (const StepToSample& each : call->steps) {
+      each.step->sample_seconds = call->watch.Seconds() / static_cast<double>(call->steps.size());
     }
-    step->sampled = std::move(call->context.stats);
-    step->sample_seconds = call->watch.Seconds();
+    call->steps.front().step->sampled = std::move(call->context.stats);
     EndCall(std::move(done), std::move(status));
   };
-  if (compacts_apart()) return StartLastApart(call, step, std::move(end));
-  graph_->StartSample({&call->request, 1}, call->context, {&step->minibatch, 1}, std::move(end));
+  if (compacts_apart()) return StartLastApart(call, std::move(end));
+  graph_->StartSample(call->requests, call->context, call->minibatches, std::move(end));
+}
+
+Status BatchMaker::TakeMinibatches(SampleCall* call) const {
+  for (size_t i = 0; i < call->steps.size(); ++i) {
+    const StepToSample& of = call->steps[i];
+    of.step->minibatch = std::move(call->minibatches[i]);
+    KeepAsked(of.seeds, &of.step->minibatch);
+    if (!compacts_apart()) HG_RETURN_IF_ERROR(Complete(of.step));
+  }
+  return OkStatus();
 }
 
 // The layers before the last, then its answers, as they come.
-void BatchMaker::StartLastApart(const std::shared_ptr<SampleCall>& call, Step* step,
-                                StatusDone done) const {
-  call->request.spec = &before_last_;
-  const auto take = [this, call, step]() -> Status {
-    HG_ASSIGN_OR_RETURN(step->raw, TakeLast(graph_->info().schema, call->request, call->last.draws,
-                                            std::move(call->answers.draws), workspaces_.get(),
-                                            call->context.limits(), &step->minibatch));
+void BatchMaker::StartLastApart(const std::shared_ptr<SampleCall>& call, StatusDone done) const {
+  SampleRequest& request = call->requests.front();
+  Minibatch& minibatch = call->minibatches.front();
+  request.spec = &before_last_;
+  const auto take = [this, call, &request, &minibatch]() -> Status {
+    HG_ASSIGN_OR_RETURN(
+        call->steps.front().step->raw,
+        TakeLast(graph_->info().schema, request, call->last.draws, std::move(call->answers.draws),
+                 workspaces_.get(), call->context.limits(), &minibatch));
     return OkStatus();
   };
   StartSampleByAsking(
-      *graph_, workspaces_.get(), {&call->request, 1}, call->context, {&step->minibatch, 1},
-      [this, call, step, take, done = std::move(done)](Status status) mutable {
+      *graph_, workspaces_.get(), {&request, 1}, call->context, {&minibatch, 1},
+      [this, call, &request, &minibatch, take, done = std::move(done)](Status status) mutable {
         if (status.ok()) {
           status = RunCaught([&] {
-            call->request.spec = &recipe_.sampling;
-            call->last.draws = AskLast(graph_->info().schema, call->request, step->minibatch);
+            request.spec = &recipe_.sampling;
+            call->last.draws = AskLast(graph_->info().schema, request, minibatch);
             return OkStatus();
           });
         }

@@ -67,6 +67,13 @@ struct BatchRecipe {
   [[nodiscard]] bool asks_weights() const { return weights || edge_weights.drawn_by; }
 };
 
+// A step that is to be sampled: whatever is not known of it yet.
+struct StepToSample {
+  StepSeeds seeds;
+  uint64_t batch_seed = 0;
+  Step* step = nullptr;  // of which the rows of the task are known
+};
+
 // Thread-safe: any number of threads may call at once. The stores are not owned.
 class BatchMaker {
  public:
@@ -84,8 +91,9 @@ class BatchMaker {
   [[nodiscard]] Status PullRows(const CallContext& like, Step* step) const;
   // The same, not waited for (client/started.h), and by the ticket of `like`, too: it is not used
   // once they return, and `step` is the call's until `done`.
-  void StartSample(StepSeeds seeds, uint64_t batch_seed, const CallContext& like, Step* step,
-                   StatusDone done) const;
+  // Several steps make one call of the store, whose figures are the first step's that has rows; the
+  // first error is that of all. Requires one step where compacts_apart().
+  void StartSample(std::vector<StepToSample> steps, const CallContext& like, StatusDone done) const;
   void StartPull(const CallContext& like, Step* step, StatusDone done) const;
   // Waits for recipe().compact. Errors are those, and CompactLast's. Requires compacts_apart().
   [[nodiscard]] Status Compact(Step* step) const;
@@ -106,7 +114,9 @@ class BatchMaker {
  private:
   // What StartSample keeps while it asks.
   struct SampleCall;
-  void StartLastApart(const std::shared_ptr<SampleCall>& call, Step* step, StatusDone done) const;
+  void StartLastApart(const std::shared_ptr<SampleCall>& call, StatusDone done) const;
+  // Gives each step its minibatch.
+  [[nodiscard]] Status TakeMinibatches(SampleCall* call) const;
   // What StartPull keeps while it asks.
   struct PullCall;
   void TakeRows(const std::shared_ptr<PullCall>& call, const Status& pulled) const;

@@ -55,6 +55,7 @@ MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* sour
       plan_stage_(measured_stage() + 1),
       gather_stage_(plan_stage_ + (options_.cache != nullptr ? 1 : 0)),
       orders_(shards_.of_rank[options_.rank].size(), options_.seed, options_.rank, kEpochsKept),
+      bulk_(std::clamp<int64_t>(options_.bulk, 1, std::max<int64_t>(steps_, 1))),
       first_ticket_(options_.cache == nullptr ? 0 : options_.cache->announced()),
       // The first that is whole.
       counted_epoch_(options_.first_epoch + (options_.first_step > 0 ? 1 : 0)) {
@@ -66,11 +67,13 @@ MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* sour
   bounds.ahead = static_cast<int64_t>(options_.prefetch);
   bounds.ready = gather_stage_;
   bounds.memory = options_.memory;
-  bounds.always = options_.always;
+  bounds.always = std::max(options_.always, bulk_);
+  bounds.together = bulk_;
   bounds.bytes = [](const Step& step) { return step.bytes; };
   bounds.measured = measured_stage();
   bounds.grows = gather_stage_;
   bounds.too_large = options_.too_large;
+  bulks_.emplace(maker_, bulk_, bounds.count);
   pipeline_ = std::make_unique<StagePipeline<Step>>(Stages(std::move(more)), std::move(bounds));
 }
 
@@ -83,6 +86,7 @@ size_t MinibatchStream::measured_stage() const {
 }
 
 void MinibatchStream::Close() {
+  bulks_->Close();
   pipeline_->Close();
   if (!std::exchange(closed_, true) && options_.cache != nullptr) options_.cache->DropWaiting();
 }
@@ -106,14 +110,20 @@ void MinibatchStream::LookFurther() {
   pipeline_->Admit(plan_stage_, options_.cache->announced() - first_ticket_ + kLookFurther);
 }
 
+// Whole bulks: two of them at servers where there is room, so that one waits while the other is
+// worked on.
 size_t MinibatchStream::SamplesAtOnce() const {
-  if (maker_->samples_here()) return options_.threads;
-  return std::min(kCallsAThread * options_.threads, options_.samples);
+  const auto bulk = static_cast<size_t>(bulk_);
+  if (maker_->samples_here()) return options_.threads * bulk;
+  const size_t most = std::min(kCallsAThread * options_.threads, options_.samples);
+  if (bulk == 1) return most;
+  return bulk * std::max(most / bulk, std::min<size_t>(options_.samples / bulk, 2));
 }
 
-int64_t MinibatchStream::at_servers() const {
-  if (maker_->samples_here()) return 0;
-  return static_cast<int64_t>(SamplesAtOnce() + options_.prefetch);
+int64_t MinibatchStream::least_ahead() const {
+  const bool asks = !maker_->samples_here();
+  const auto at_servers = static_cast<int64_t>(asks ? SamplesAtOnce() + options_.prefetch : 0);
+  return std::max(at_servers, bulk_ > 1 ? 2 * bulk_ : 0);
 }
 
 std::vector<StepStage> MinibatchStream::Stages(std::vector<StepStage> more) {
@@ -126,15 +136,16 @@ std::vector<StepStage> MinibatchStream::Stages(std::vector<StepStage> more) {
        .depth = scheduled});
   const bool plans = options_.cache != nullptr;
   const bool apart = maker_->compacts_apart();
-  const int64_t ahead = plans ? scheduled : options_.sampled_ahead;
-  stages.push_back({.name = "sample",
-                    .start = [this](int64_t, Step* step, const PostWork& post,
-                                    StatusDone done) { Sample(step, post, std::move(done)); },
-                    .at_once = SamplesAtOnce(),
-                    .threads = options_.threads,
-                    // What is not measured yet stays within twice what is under way.
-                    .depth = apart ? static_cast<int64_t>(SamplesAtOnce()) : ahead,
-                    .admitted = options_.sampled});
+  const int64_t ahead = std::max(plans ? scheduled : options_.sampled_ahead, 2 * bulk_);
+  stages.push_back(
+      {.name = "sample",
+       .start = [this](int64_t index, Step* step, const PostWork& post,
+                       StatusDone done) { Sample(index, step, post, std::move(done)); },
+       .at_once = SamplesAtOnce(),
+       .threads = options_.threads,
+       // What is not measured yet stays within twice what is under way.
+       .depth = apart ? static_cast<int64_t>(SamplesAtOnce()) : ahead,
+       .admitted = options_.sampled});
   if (apart) {
     stages.push_back({.name = "compact",
                       .run = [this](int64_t, Step* step) { return Compact(step); },
@@ -214,22 +225,22 @@ Status MinibatchStream::Schedule(int64_t index, Step* step) {
   return OkStatus();
 }
 
-void MinibatchStream::Sample(Step* step, const PostWork& post, StatusDone done) const {
+void MinibatchStream::Sample(int64_t index, Step* step, const PostWork& post, StatusDone done) {
   CallContext context = ContextOf(*step);
   context.post = post;
-  maker_->StartSample(std::exchange(step->seeds, {}), step->key.batch_seed, context, step,
-                      [this, step, done = std::move(done)](Status sampled) {
-                        if (sampled.ok() && !maker_->compacts_apart()) {
-                          sampled = RunCaught([&] {
-                            if (source_->finds_rows() && step->rows > 0) {
-                              TakeRows(source_->FindRows(step->minibatch), step);
-                            }
-                            step->bytes = BytesOf(*step);
-                            return OkStatus();
-                          });
-                        }
-                        done(std::move(sampled));
-                      });
+  bulks_->Start(index, {std::exchange(step->seeds, {}), step->key.batch_seed, step}, context,
+                [this, step, done = std::move(done)](Status sampled) {
+                  if (sampled.ok() && !maker_->compacts_apart()) {
+                    sampled = RunCaught([&] {
+                      if (source_->finds_rows() && step->rows > 0) {
+                        TakeRows(source_->FindRows(step->minibatch), step);
+                      }
+                      step->bytes = BytesOf(*step);
+                      return OkStatus();
+                    });
+                  }
+                  done(std::move(sampled));
+                });
 }
 
 Status MinibatchStream::Compact(Step* step) const {

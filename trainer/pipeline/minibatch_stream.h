@@ -22,6 +22,7 @@
 #include "common/sampling/samplers/minibatch_builder.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/pipeline/batch_schedule.h"
+#include "trainer/pipeline/sample_bulks.h"
 #include "trainer/pipeline/stage_pipeline.h"
 #include "trainer/seeds/seed_source.h"
 #include "trainer/seeds/seed_split.h"
@@ -53,6 +54,9 @@ struct StreamOptions {
   // store together stay within BuilderWorkspaces::kLimit: a thread that waits for a workspace must
   // not be the one that ends a sample. By default, for two of them: training and evaluation.
   size_t samples = BuilderWorkspaces::kLimit / 2;
+  // Steps that are sampled in one call; lowered to those of an epoch. More than 1 only with a
+  // prefetch, up to `samples`, and where the maker does not compact apart.
+  int64_t bulk = 1;
   size_t prefetch = 4;  // steps gathered and ready at most; 0: each is made when asked for
   // What is sampled runs ahead as far as memory allows, of tiny steps no further than this: else a
   // run would begin with all of its sampling. Where a cache gains by it, further. 1 at least.
@@ -106,8 +110,9 @@ class MinibatchStream {
   [[nodiscard]] std::vector<StageSeconds> Seconds() const { return pipeline_->Seconds(); }
   void Limit(size_t stage, size_t threads) { pipeline_->Limit(stage, threads); }
   [[nodiscard]] size_t threads(size_t stage) const { return pipeline_->threads(stage); }
-  // Steps that the stages may have at servers, whatever the number of threads; 0: they ask none.
-  [[nodiscard]] int64_t at_servers() const;
+  // Steps that must be allowed to be sampled ahead of what is taken, whatever the number of
+  // threads: those that the stages may have at servers, and whole bulks. 0: none.
+  [[nodiscard]] int64_t least_ahead() const;
 
   // As StagePipeline::Close: cancel options.cancel first where a call may be waiting.
   void Close();
@@ -121,7 +126,7 @@ class MinibatchStream {
   // The same stage, of which options_.on_stage is told.
   [[nodiscard]] StepStage Told(StepStage stage) const;
   [[nodiscard]] Status Schedule(int64_t index, Step* step);
-  void Sample(Step* step, const PostWork& post, StatusDone done) const;
+  void Sample(int64_t index, Step* step, const PostWork& post, StatusDone done);
   [[nodiscard]] Status Compact(Step* step) const;
   [[nodiscard]] Status Plan(Step* step);
   void Gather(Step* step, const PostWork& post, StatusDone done) const;
@@ -139,6 +144,8 @@ class MinibatchStream {
   const size_t plan_stage_;  // where there is a cache
   const size_t gather_stage_;
   EpochOrders orders_;
+  const int64_t bulk_;  // steps
+  std::optional<SampleBulks> bulks_;
   const int64_t first_ticket_;
   int64_t taken_ = 0;  // steps
   // Of the thread that plans.

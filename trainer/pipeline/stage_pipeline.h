@@ -65,13 +65,14 @@ struct PipelineOptions {
   int64_t ahead = 4;
   size_t ready = std::numeric_limits<size_t>::max();  // a stage; the last one, if not before it
   int64_t memory = kNoBound;                          // bytes
-  int64_t always = 1;  // so many items nearest delivery go whatever they come to; 1 at least
+  int64_t always = 1;    // so many items nearest delivery go whatever they come to; 1 at least
+  int64_t together = 1;  // so many items are made together, and must fit together
   // What an item comes to, known after stage `measured`; null: nothing.
   std::function<ItemBytes(const T& item)> bytes = {};
   size_t measured = 0;
   size_t grows = std::numeric_limits<size_t>::max();  // a stage behind it; or none
-  // Told once, of the memory that the first item needs that alone does not fit. By any thread;
-  // null: nobody.
+  // Told once, of the memory that the first item needs that does not fit, `together` of it. By any
+  // thread; null: nobody.
   std::function<void(int64_t bytes)> too_large = {};
   StageClock::Now now = StageClock::Steady();
 };
@@ -322,12 +323,14 @@ class StagePipeline {
   [[nodiscard]] ItemBytes Measure(const T& item) {
     if (!options_.bytes) return {};
     const ItemBytes bytes = options_.bytes(item);
-    const bool fits = bytes.measured <= ShareOfMemory() && bytes.all() <= options_.memory;
+    const int64_t measured = options_.together * bytes.measured;
+    const int64_t all = options_.together * bytes.all();
+    const bool fits = measured <= ShareOfMemory() && all <= options_.memory;
     if (!fits && options_.too_large) {
       MutexLock lock(mutex_);
       const bool told = std::exchange(told_, true);
       lock.Unlock();
-      if (!told) options_.too_large(std::max(Shares() * bytes.measured, bytes.all()));
+      if (!told) options_.too_large(std::max(Shares() * measured, all));
     }
     return bytes;
   }

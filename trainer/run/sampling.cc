@@ -177,6 +177,12 @@ void WarnOfSampler(const Session& session, const ModelNeeds& needs) {
         "sums are biased; means are not, as those of --model sage",
         options.sampler.name, options.model);
   }
+  const SeedSource& train = *session.task->source(BatchPurpose::kTrain);
+  const int64_t steps = session.Shards(train).Steps(options.batch_size);
+  if (options.bulk > steps) {
+    spdlog::warn("--bulk {}: an epoch has {} steps, and so many are sampled together", options.bulk,
+                 steps);
+  }
   if (options.sampler.kind() != DrawKind::kCluster) return;
   const SubgraphPlace place = PlaceOf(session);
   const int64_t drawn = ClustersOfBatch(options.sampler.subgraph, place);

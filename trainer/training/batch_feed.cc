@@ -36,10 +36,17 @@ std::function<int64_t(const Minibatch& minibatch)> LearntBytes(const Session& se
 }
 
 // Once a run, whatever its feeds are.
-std::function<void(int64_t bytes)> SayOfLittleMemory(const Session& session) {
-  return [rank = session.options.rank, memory = session.options.prefetch_memory,
+std::function<void(int64_t bytes)> SayOfLittleMemory(const Session& session, int64_t bulk) {
+  return [rank = session.options.rank, memory = session.options.prefetch_memory, bulk,
           told = session.told_of_memory](int64_t bytes) {
     if (told->exchange(true)) return;
+    if (bulk > 1) {
+      spdlog::warn(
+          "rank {}: --bulk {} needs --prefetch-memory {}, and has {}: one bulk is prepared at a "
+          "time; give less --bulk, or twice that memory",
+          rank, bulk, FormatBytes(bytes), FormatBytes(memory));
+      return;
+    }
     spdlog::warn(
         "rank {}: a step needs --prefetch-memory {}, and has {}: steps are prepared one at a time; "
         "give {} for each step that is to be prepared ahead",
@@ -81,7 +88,12 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
   stream.sampled = ahead.value_or(-1);
   if (options.prefetch_memory > 0) stream.memory = options.prefetch_memory;
   stream.more_bytes = LearntBytes(session);
-  stream.too_large = SayOfLittleMemory(session);
+  if (train) {
+    const SeedSource& rows = *session.task->source(purpose);
+    const int64_t steps = session.Shards(rows).Steps(options.batch_size);
+    stream.bulk = std::clamp<int64_t>(options.bulk, 1, std::max<int64_t>(steps, 1));
+  }
+  stream.too_large = SayOfLittleMemory(session, stream.bulk);
   if (train) {
     stream.cache = session.cache.get();
     stream.small_cache = SayOfSmallCache(session);
@@ -327,7 +339,7 @@ void BatchFeed::Pushed() {
 
 // The next step, those that are pulled before a push, and those that are at servers.
 int64_t BatchFeed::LeastAhead() const {
-  return std::max({int64_t{1}, staleness_ + 1, stream_.at_servers()});
+  return std::max({int64_t{1}, staleness_ + 1, stream_.least_ahead()});
 }
 
 ThreadLimits BatchFeed::Limits(int processors) const {

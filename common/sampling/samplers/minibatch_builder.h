@@ -23,7 +23,7 @@ namespace halograph {
 // with tables of less memory than the fused sampler's.
 class BuilderWorkspaces : public FusedWorkspacePool {
  public:
-  static constexpr int kLimit = 64;  // minibatches in the making at once; more wait
+  static constexpr int kLimit = 128;  // minibatches in the making at once; more wait
   static constexpr int64_t kTableNodes = int64_t{1} << 24;
 
   // Of a store with so many parts. `schema` must outlive it. `clusters`: bounds by part, of the
@@ -43,7 +43,7 @@ class BuilderWorkspaces : public FusedWorkspacePool {
 };
 
 // At most so many minibatches of one call are made together; more follow in groups of as many.
-inline constexpr int kMinibatchesTogether = 32;
+inline constexpr int kMinibatchesTogether = 64;
 
 // Validates the requests, then samples and compacts their layers: minibatches[i] of requests[i], as
 // many of each. What all minibatches that are made together ask next is one exchange. They

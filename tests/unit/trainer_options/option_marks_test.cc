@@ -41,7 +41,7 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
               UnorderedElementsAre("layers", "sampler", "layer_nodes", "layer_probability",
                                    "layer_estimate", "labor_shared", "saint_nodes", "saint_edges",
                                    "saint_roots", "walk_length", "saint_coverage",
-                                   "clusters_per_batch", "cluster_weights", "fanouts",
+                                   "clusters_per_batch", "cluster_weights", "bulk", "fanouts",
                                    "eval_fanouts", "sampling_weights", "edge_weight", "replace",
                                    "full_batch"));
 }

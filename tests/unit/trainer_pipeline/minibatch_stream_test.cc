@@ -531,7 +531,7 @@ TEST_F(MinibatchStreamTest, EvaluationKeepsTheOrder) {
   EXPECT_EQ(seeds, train_.seeds);
 }
 
-// Answers in reverse order, when so many calls are under way; counts them.
+// Answers in reverse order, when so many calls are under way; counts them, and what each asks for.
 class LateStore final : public GraphStore {
  public:
   LateStore(GraphStore* store, int64_t together) : store_(store), answers_(together) {}
@@ -542,6 +542,10 @@ class LateStore final : public GraphStore {
   }
   void StartSample(std::span<const SampleRequest> requests, CallContext& context,
                    std::span<Minibatch> minibatches, StatusDone done) override {
+    {
+      const std::lock_guard lock(mutex_);
+      sizes_.push_back(requests.size());
+    }
     answers_.Add(context.post,
                  [=, this, &context] { done(store_->Sample(requests, context, minibatches)); });
   }
@@ -550,9 +554,16 @@ class LateStore final : public GraphStore {
     return store_->Ask(questions, context, answers);
   }
   [[nodiscard]] int64_t most() const { return answers_.most(); }
+  // Requests of each call.
+  [[nodiscard]] std::vector<size_t> sizes() const {
+    const std::lock_guard lock(mutex_);
+    return sizes_;
+  }
 
  private:
   GraphStore* store_;
+  mutable std::mutex mutex_;
+  std::vector<size_t> sizes_;
   LateAnswers answers_;
 };
 
@@ -568,6 +579,58 @@ TEST_F(MinibatchStreamTest, AThreadHasSeveralStepsAskedForAtOnce) {
     for (size_t i = 0; i < found.size(); ++i) ExpectEqual(found[i], wanted[i]);
     EXPECT_EQ(late.most(), at_once);
   }
+}
+
+TEST_F(MinibatchStreamTest, StepsOfABulkMakeOneCallAndHaveTheBitsOfEachAlone) {
+  StreamOptions options{.seed = 9, .batch_size = 8, .epochs = 2, .threads = 1, .prefetch = 3};
+  const auto wanted = Drain(stores_.graph.get(), options);
+  const size_t steps = wanted.size() / 2;
+  for (const size_t bulk : {size_t{3}, steps - 1, size_t{60}}) {
+    for (const size_t threads : {1, 3}) {
+      for (const int64_t memory : {kNoBound, int64_t{1}}) {  // with less than a step takes, too
+        SCOPED_TRACE(testing::Message() << bulk << " " << threads << " " << memory);
+        LateStore late(stores_.graph.get(), 1);
+        options.bulk = static_cast<int64_t>(bulk);
+        options.threads = threads;
+        options.memory = memory;
+        const auto found = Drain(&late, options);
+        ASSERT_EQ(found.size(), wanted.size());
+        for (size_t i = 0; i < found.size(); ++i) ExpectEqual(found[i], wanted[i]);
+        const size_t size = std::min(bulk, steps);  // no larger than an epoch
+        std::vector<size_t> sizes(wanted.size() / size, size);
+        if (wanted.size() % size > 0) sizes.push_back(wanted.size() % size);
+        EXPECT_THAT(late.sizes(), testing::UnorderedElementsAreArray(sizes));
+      }
+    }
+  }
+}
+
+TEST_F(MinibatchStreamTest, ABulkThatDoesNotFitTheMemoryIsToldOfWithWhatItNeeds) {
+  StreamOptions options{.batch_size = 8, .threads = 1, .prefetch = 3};
+  std::map<int64_t, int64_t> needed;
+  for (const int64_t bulk : {1, 4}) {
+    options.bulk = bulk;
+    options.memory = 1;
+    options.too_large = [&](int64_t bytes) { needed[bulk] = bytes; };
+    static_cast<void>(Drain(stores_.graph.get(), options, 1));
+  }
+  EXPECT_EQ(needed[4], 4 * needed[1]);
+  // What one step has room in.
+  options.memory = 2 * needed[1];
+  needed.clear();
+  options.too_large = [&](int64_t bytes) { needed[4] = bytes; };
+  static_cast<void>(Drain(stores_.graph.get(), options, 1));
+  EXPECT_GT(needed[4], options.memory);
+}
+
+TEST_F(MinibatchStreamTest, AStreamThatIsLeftEndsBulksThatAreNotWhole) {
+  LateStore late(stores_.graph.get(), 1);
+  const BatchMaker maker(&late, stores_.rows.get(), Recipe());
+  {
+    const MinibatchStream stream(&maker, &*source_, Shards(1),
+                                 {.batch_size = 8, .bulk = 4, .sampled = 2});
+  }
+  EXPECT_TRUE(late.sizes().empty());
 }
 
 // As LateStore, of rows.
