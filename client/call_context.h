@@ -27,8 +27,8 @@ struct CallStats {
   // one each. What is asked of several servers, or in several messages at a time, is one request;
   // retries, and calls for what a reply left out, belong to it.
   int64_t rounds = 0;
-  // Calls that went on at another server of the same part, since one did not answer, was full, or
-  // refused them; each time that they did.
+  // Times that a call went on at another server of its part, since one did not answer, was full, or
+  // refused it; or began at one of another column (RemoteOptions::columns), for the first two.
   int64_t failovers = 0;
   // Nodes whose neighbours a layer asked for and got none, since they lie beyond what a part that
   // is sampled alone knows; one a minibatch, layer and node.

@@ -46,6 +46,14 @@ void AddServerTimeoutRow(OptionTable& rows, RemoteOptions* options) {
       .Range(std::chrono::nanoseconds(0), std::chrono::hours(24));
 }
 
+void AddColumnRows(OptionTable& rows, RemoteOptions* options) {
+  rows.Add("columns", &options->columns,
+           "with --servers, of which each part has the same number c: rank r asks the server of "
+           "column r modulo c for samples, the others only if that one does not answer");
+  rows.Add("column-pulls", &options->column_pulls,
+           "with --columns: features are pulled from that column too");
+}
+
 void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_help) {
   // gRPC counts message sizes in int; below the smallest not even a schema comes through.
   constexpr int64_t kSmallestMessageBytes = 4096;
@@ -63,11 +71,17 @@ void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_
       .Range(1, 64);
 }
 
+Status RemoteOptions::CheckColumns() const {
+  if (!column_pulls || columns) return OkStatus();
+  return InvalidArgument("--column-pulls needs --columns: give both, or leave --column-pulls out");
+}
+
 Status RemoteOptions::Validate() const {
   if (servers.empty()) return InvalidArgument("--servers: no servers given, name one at least");
   if (const Status read = ReadServers(servers).status(); !read.ok()) {
     return InvalidArgument("--servers: {}", Message(read));
   }
+  HG_RETURN_IF_ERROR(CheckColumns());
   RemoteOptions copy = *this;
   OptionTable rows;
   AddCallRows(rows, &copy, "");

@@ -30,10 +30,18 @@ struct RemoteOptions {
   // Whether the servers must also serve every partition's topology: false where the caller has it
   // by itself and only pulls features (hybrid mode).
   bool needs_topology = true;
+  // The servers are a grid (client/remote/columns.h): samples are asked of column `column_of`
+  // modulo their number, and with `column_pulls` rows of features too; not of the least busy
+  // server.
+  bool columns = false;
+  bool column_pulls = false;       // needs `columns`
+  int column_of = 0;               // this client's number, from 0
   OnCallEnded on_call_ended = {};  // told of every call, whatever it is for; null: nobody
 
   // InvalidArgument naming the option: no servers, or as its row says.
   [[nodiscard]] Status Validate() const;
+  // Of the two about columns alone.
+  [[nodiscard]] Status CheckColumns() const;
 };
 
 // --servers; returned so that a program may require it. Blanks around an address do not count, and
@@ -42,6 +50,8 @@ struct RemoteOptions {
 OptionRow& AddServersRow(OptionTable& rows, RemoteOptions* options, std::string help);
 // --server-timeout.
 void AddServerTimeoutRow(OptionTable& rows, RemoteOptions* options);
+// --columns and --column-pulls.
+void AddColumnRows(OptionTable& rows, RemoteOptions* options);
 // What bounds calls: --timeout, --max-message-bytes, --calls-in-flight, --channels-per-server.
 void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_help);
 

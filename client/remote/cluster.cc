@@ -4,6 +4,9 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/ranges.h>
+
+#include "client/remote/columns.h"
 #include "client/remote/describe_servers.h"
 #include "common/base/log.h"
 #include "halograph/v1/graph.pb.h"
@@ -21,7 +24,51 @@ bool HasReplicas(const ReplicaSets& sets) {
                      [](const ReplicaSet& set) { return set.servers.size() > 1; });
 }
 
+ServedParts ToServedParts(const RemoteOptions& options, Descriptions descriptions) {
+  return {options.servers,
+          std::move(descriptions),
+          options.max_message_bytes,
+          {.topology = options.columns ? options.column_of : -1,
+           .features = options.column_pulls ? options.column_of : -1}};
+}
+
+int CountMissing(const ServedParts& served) {
+  const Descriptions& there = served.descriptions();
+  return static_cast<int>(std::count(there.begin(), there.end(), nullptr));
+}
+
+// What an option takes for a grid.
+struct Grid {
+  const char* option;
+  const char* what;  // is read of its columns
+  const ReplicaSets& sets;
+};
+
+std::vector<Grid> GridsOf(const RemoteOptions& options, const ServedParts& served) {
+  std::vector<Grid> grids;
+  const bool samples = options.columns && options.needs_topology;
+  if (samples) grids.push_back({"--columns", "samples", served.topology()});
+  if (options.column_pulls) grids.push_back({"--column-pulls", "features", served.features()});
+  return grids;
+}
+
+Status CheckGrids(const RemoteOptions& options, const ServedParts& served) {
+  for (const Grid& grid : GridsOf(options, served)) {
+    HG_RETURN_IF_ERROR(CheckGrid(grid.option, grid.sets, CountMissing(served)));
+  }
+  return OkStatus();
+}
+
 }  // namespace
+
+Rpc RpcTo(const ReplicaSet& set, std::string_view method) {
+  Rpc rpc;
+  rpc.servers = set.servers;
+  rpc.preferred = set.preferred;
+  rpc.serves = set.name;
+  rpc.method = method;
+  return rpc;
+}
 
 StatusOr<std::shared_ptr<Cluster>> Cluster::Connect(const RemoteOptions& options,
                                                     const CancelToken* cancel) {
@@ -58,9 +105,10 @@ Status Cluster::Start(CallContext& context) {
   rpc_.ExpectGraph(info_.identity);
   {
     const MutexLock lock(mutex_);
-    served_ = std::make_shared<const ServedParts>(options.servers, std::move(descriptions),
-                                                  options.max_message_bytes);
+    served_ = std::make_shared<const ServedParts>(ToServedParts(options, std::move(descriptions)));
+    HG_RETURN_IF_ERROR(CheckGrids(options, *served_));
   }
+  TellOfColumns();
   FindClusters();
   HG_RETURN_IF_ERROR(FindTaskRows(context));
   return StartLooking();
@@ -121,11 +169,30 @@ Status Cluster::TakeIn(int server, std::shared_ptr<const ServerDescription> desc
   descriptions[static_cast<size_t>(server)] = std::move(description);
   HG_RETURN_IF_ERROR(CheckOneGraph(options.servers, descriptions));
   HG_RETURN_IF_ERROR(CheckComplete(options.servers, descriptions, options.needs_topology));
-  auto parts = std::make_shared<const ServedParts>(options.servers, std::move(descriptions),
-                                                   options.max_message_bytes);
+  auto parts = std::make_shared<const ServedParts>(ToServedParts(options, std::move(descriptions)));
+  HG_RETURN_IF_ERROR(CheckGrids(options, *parts));
   const MutexLock lock(mutex_);
   served_ = std::move(parts);
   return OkStatus();
+}
+
+void Cluster::TellOfColumns() const {
+  const auto served = this->served();
+  const RemoteOptions& options = rpc_.options();
+  std::vector<std::string> asked, of_one;
+  for (const Grid& grid : GridsOf(options, *served)) {
+    const int columns = NumColumns(grid.sets);
+    if (columns > 1) {
+      asked.push_back(
+          fmt::format("column {} of {} for {}", options.column_of % columns, columns, grid.what));
+    } else if (CountMissing(*served) == 0) {
+      of_one.emplace_back(grid.option);
+    }
+  }
+  if (!asked.empty()) spdlog::info("asks {}", fmt::join(asked, ", "));
+  if (of_one.empty()) return;
+  spdlog::warn("{}: every part has one server, so that there is one column and nothing to choose",
+               fmt::join(of_one, " and "));
 }
 
 void Cluster::FindClusters() {
@@ -185,10 +252,8 @@ Status Cluster::AskForTaskRows(const Task& task, const TaskSetSpec& set, int par
                                CallContext& context, int64_t* rows) {
   const auto served = this->served();
   const ReplicaSet* set_of_part = served->features().Find(part);
-  std::vector<Rpc> calls(1);
-  calls[0].servers = set_of_part->servers;
-  calls[0].serves = set_of_part->name;
-  calls[0].method = "GraphService/ReadTaskSet";
+  std::vector<Rpc> calls;
+  calls.push_back(RpcTo(*set_of_part, "GraphService/ReadTaskSet"));
   calls[0].make_request = [&] {
     v1::ReadTaskSetRequest request;
     request.set_task(task.name);

@@ -57,6 +57,8 @@ class Cluster {
  private:
   explicit Cluster(const RemoteOptions& options) : rpc_(options) {}
   [[nodiscard]] Status Start(CallContext& context);
+  // What the columns are that this client asks, if any.
+  void TellOfColumns() const;
   // Sets info_.clusters, of what the servers' descriptions tell.
   void FindClusters();
   // Sets info_.task_rows.
@@ -87,5 +89,8 @@ class Cluster {
   CancelToken ending_;
   std::thread looking_;  // if replicas can be lost or found
 };
+
+// A read of what the servers of a set have. `method` lives for ever, `set` as long as the call.
+[[nodiscard]] Rpc RpcTo(const ReplicaSet& set, std::string_view method);
 
 }  // namespace halograph

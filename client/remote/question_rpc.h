@@ -19,10 +19,7 @@ namespace halograph {
     Cluster& cluster, const ReplicaSet& set, std::string_view method,
     std::atomic<int64_t>* message_bytes, std::function<std::string()> encode,
     std::function<Status(ReplyPieces, std::vector<Rpc>* more)> on_reply) {
-  Rpc rpc;
-  rpc.servers = set.servers;
-  rpc.serves = set.name;
-  rpc.method = method;
+  Rpc rpc = RpcTo(set, method);
   rpc.make_request = [message_bytes, encode = std::move(encode)] {
     std::string message = encode();
     *message_bytes += static_cast<int64_t>(message.size());

@@ -1,8 +1,9 @@
 // Whole calls to partition servers: many at once, each retried while its servers are unavailable,
 // within its deadline, and ended from outside. No gRPC type shows here.
 //
-// A call that several servers can answer is asked of the least busy of those that are not avoided
-// (server_health.h). It fails over to the next one, under the same request id, when a server
+// A call that several servers can answer is asked of the one that it prefers, else of the least
+// busy of those that are not avoided (server_health.h). It fails over to the next one, under the
+// same request id, when a server
 //   is UNAVAILABLE, or its connection lost  so often in a row as RetryPolicy::tries_a_server says
 //   is silent                               for its share: of n servers that were not asked yet and
 //                                           are not lost, the first has 1/n of the time that is
@@ -38,6 +39,9 @@ class RpcDriver;
 // One call, to any one of some servers.
 struct Rpc {
   std::vector<int> servers;  // that can answer, each with the same bits; at least one
+  // Of these, the one that is asked, however busy, while it is not avoided. That another is asked
+  // in its place counts as a failover. -1: none.
+  int preferred = -1;
   // What the servers have that others do not, for messages: "part 0". Lives as long as the batch.
   std::string_view serves = "what is asked for";
   std::string_view method;  // "GraphService/Sample"; lives for ever

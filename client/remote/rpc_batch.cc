@@ -109,7 +109,8 @@ void RpcBatch::Catch(const std::exception_ptr& thrown) {
 
 void RpcBatch::Add(std::vector<Rpc> calls, Clock::time_point begin) {
   for (Rpc& rpc : calls) {
-    std::deque<Waiting>& queue = ready_[static_cast<size_t>(rpc.servers.front())];
+    const int first = rpc.preferred >= 0 ? rpc.preferred : rpc.servers.front();
+    std::deque<Waiting>& queue = ready_[static_cast<size_t>(first)];
     if (rpc.continues) {
       queue.push_front({std::move(rpc), begin});
     } else if (rpc.at_once) {
@@ -143,7 +144,7 @@ int RpcBatch::ServerFor(const Rpc& rpc) const {
   };
   const int only = rpc.servers.front();
   if (rpc.servers.size() == 1) return rpc.at_once || has_room(only) ? only : -1;
-  return client_.health_.Choose(rpc.servers, Clock::now(), has_room);
+  return client_.health_.Choose(rpc.servers, Clock::now(), has_room, rpc.preferred);
 }
 
 void RpcBatch::BeginCall(Waiting waiting, int server) {
@@ -159,9 +160,15 @@ void RpcBatch::BeginCall(Waiting waiting, int server) {
   task->deadline = task->begin + client_.options_.timeout;
   if (task->rpc.awaits_pushes) task->deadline += client_.options_.server_timeout;
   if (context_.deadline.has_value()) task->deadline = std::min(task->deadline, *context_.deadline);
+  if (task->rpc.preferred >= 0 && server != task->rpc.preferred) CountFailover(task.get());
   Enter(task.get(), server);
   tasks_.push_back(std::move(task));
   StartAttempt(tasks_.back().get());
+}
+
+void RpcBatch::CountFailover(Task* task) {
+  task->failed_over = true;
+  ++context_.stats.failovers;
 }
 
 void RpcBatch::Enter(Task* task, int server) {

@@ -68,6 +68,8 @@ class RpcBatch {
   // The server for a call to begin with; -1: it has to wait.
   [[nodiscard]] int ServerFor(const Rpc& rpc) const;
   void BeginCall(Waiting waiting, int server);
+  // Another server is asked than the one that should answer.
+  void CountFailover(Task* task);
   // Counts the call at the server, or no longer.
   void Enter(Task* task, int server);
   void Leave(const Task& task, bool answered = false);
@@ -103,7 +105,7 @@ class RpcBatch {
   const RpcClient::EnoughAt enough_at_;
   const RpcTeller teller_;
   SuspensionWatch* watch_ = nullptr;
-  std::vector<std::deque<Waiting>> ready_;       // per first server that can answer: not begun
+  std::vector<std::deque<Waiting>> ready_;       // per preferred or first server: not begun
   std::vector<int> started_;                     // per server: begun there and not finished
   std::vector<Clock::time_point> busy_since_;    // the same, where some are
   std::vector<Clock::time_point> busy_until_;    // the same: when its last answer came

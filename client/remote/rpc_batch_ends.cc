@@ -135,14 +135,11 @@ void RpcBatch::FailOver(Task* task, const AttemptResult& result) {
   const bool full = result.pushback.has_value();
   if (once_around && IsNoAnswer(error) && !full) WaitForServers(task, now);
   const bool lost = !full && client_.health_.Lost(from, now);
-  const int next = client_.health_.Choose(left, now);
+  const int next = client_.health_.Choose(left, now, nullptr, task->rpc.preferred);
   task->not_before = std::max(task->not_before, client_.health_.FullUntil(next));
   if (lost) spdlog::warn("{}", teller_.Lost(*task, once_around ? -1 : next, error));
   if (task->not_before >= task->deadline) return FinishWithError(task, error);
-  if (next != from) {
-    task->failed_over = true;
-    ++context_.stats.failovers;
-  }
+  if (next != from) CountFailover(task);
   Leave(*task);
   Enter(task, next);
 }

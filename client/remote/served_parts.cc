@@ -6,6 +6,7 @@
 
 #include <fmt/ranges.h>
 
+#include "client/remote/columns.h"
 #include "client/remote/message_io.h"
 
 namespace halograph {
@@ -31,15 +32,15 @@ const ReplicaSet* ReplicaSets::Find(int part) const {
 }
 
 ServedParts::ServedParts(std::vector<std::string> addresses, Descriptions descriptions,
-                         int64_t our_message_bytes)
+                         int64_t our_message_bytes, ReadColumns columns)
     : addresses_(std::move(addresses)),
       descriptions_(std::move(descriptions)),
       parts_(NumParts(descriptions_)),
       our_message_bytes_(our_message_bytes),
-      features_(FindSets(&PartContents::features, our_message_bytes)),
-      topology_(FindSets(&PartContents::topology, our_message_bytes)) {}
+      features_(FindSets(&PartContents::features, columns.features)),
+      topology_(FindSets(&PartContents::topology, columns.topology)) {}
 
-ReplicaSets ServedParts::FindSets(bool PartContents::*what, int64_t our_message_bytes) const {
+ReplicaSets ServedParts::FindSets(bool PartContents::*what, int column) const {
   ReplicaSets found;
   found.set_of_part.assign(static_cast<size_t>(parts_), -1);
   std::map<std::vector<int>, int> sets;  // by servers
@@ -60,7 +61,8 @@ ReplicaSets ServedParts::FindSets(bool PartContents::*what, int64_t our_message_
   for (ReplicaSet& set : found.sets) {
     set.name =
         fmt::format("part{} {}", set.parts.size() == 1 ? "" : "s", fmt::join(set.parts, ","));
-    int64_t bytes = our_message_bytes;
+    if (column >= 0) set.preferred = ServerOfColumn(addresses_, set.servers, column);
+    int64_t bytes = our_message_bytes_;
     for (const int server : set.servers) bytes = std::min(bytes, MessageBytes(server));
     set.planned_bytes = PlannedBytes(bytes);
   }

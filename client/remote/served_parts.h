@@ -17,7 +17,9 @@ namespace halograph {
 struct ReplicaSet {
   std::vector<int> servers = {};  // ascending, at least one
   std::vector<int> parts = {};    // ascending, at least one
-  std::string name = {};          // of the parts, for messages: "part 0", "parts 0,2"
+  // Of `servers`, the one to ask while it can be asked; -1: the least busy.
+  int preferred = -1;
+  std::string name = {};      // of the parts, for messages: "part 0", "parts 0,2"
   int64_t planned_bytes = 0;  // what requests to and replies from each of them should stay under
 };
 
@@ -30,11 +32,18 @@ struct ReplicaSets {
   [[nodiscard]] const ReplicaSet* Find(int part) const;
 };
 
+// The columns of which a client reads (columns.h), modulo their number; -1: of any server of a
+// part.
+struct ReadColumns {
+  int topology = -1;
+  int features = -1;
+};
+
 class ServedParts {
  public:
   // All of one graph; one of them at least is there. `our_message_bytes`: of this client.
   ServedParts(std::vector<std::string> addresses, Descriptions descriptions,
-              int64_t our_message_bytes);
+              int64_t our_message_bytes, ReadColumns columns = {});
 
   // Of features and task sets.
   [[nodiscard]] const ReplicaSets& features() const { return features_; }
@@ -60,7 +69,7 @@ class ServedParts {
   [[nodiscard]] std::string Addresses(const ReplicaSet& set) const;
 
  private:
-  [[nodiscard]] ReplicaSets FindSets(bool PartContents::*what, int64_t our_message_bytes) const;
+  [[nodiscard]] ReplicaSets FindSets(bool PartContents::*what, int column) const;
 
   std::vector<std::string> addresses_;
   Descriptions descriptions_;

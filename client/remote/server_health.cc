@@ -10,11 +10,13 @@ ServerHealth::ServerHealth(int servers, int first_turn)
     : servers_(static_cast<size_t>(servers)), first_turn_(static_cast<size_t>(first_turn)) {}
 
 int ServerHealth::Choose(std::span<const int> servers, Clock::time_point now,
-                         const std::function<bool(int)>& has_room) {
+                         const std::function<bool(int)>& has_room, int preferred) {
   const MutexLock lock(mutex_);
   const auto avoided = [&](int server) HG_REQUIRES(mutex_) {
     return Of(server).lost || Of(server).full_until > now;
   };
+  const auto found = std::find(servers.begin(), servers.end(), preferred);
+  if (found != servers.end() && !avoided(preferred)) servers = std::span(&*found, 1);
   const bool all_avoided = std::all_of(servers.begin(), servers.end(), avoided);
   using Key = std::tuple<Clock::time_point, int, int64_t>;
   int best = -1;

@@ -42,9 +42,10 @@ class ServerHealth {
   // The one to ask out of `servers` (at least one, each once). Where all are avoided: one that is
   // lost before one that is full, and of these the one that is so for the shortest time.
   // `has_room`, if set: servers without are left out; -1 if all that may be asked are. A server
-  // that is avoided is not asked because others have no room.
+  // that is avoided is not asked because others have no room. `preferred`, if it is one of
+  // `servers` and not avoided, is the only one that may be asked.
   [[nodiscard]] int Choose(std::span<const int> servers, Clock::time_point now,
-                           const std::function<bool(int)>& has_room = nullptr);
+                           const std::function<bool(int)>& has_room = nullptr, int preferred = -1);
   // Of each attempt, in this order.
   void Began(int server);
   void Ended(int server);

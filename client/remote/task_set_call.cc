@@ -58,11 +58,9 @@ std::vector<Rpc> TaskSetCalls::Plan(std::span<const int64_t> part_rows) {
 
 Rpc TaskSetCalls::ToRpc(PartRows* part) const {
   const ReplicaSet& set = *served_->features().Find(part->part);
-  Rpc rpc;
-  rpc.servers = set.servers;
-  rpc.serves = set.name;
-  rpc.method = served_->FirstWithout(set, wire::kTaskSetRows) < 0 ? "KVService/ReadTaskSet"
-                                                                  : "GraphService/ReadTaskSet";
+  Rpc rpc =
+      RpcTo(set, served_->FirstWithout(set, wire::kTaskSetRows) < 0 ? "KVService/ReadTaskSet"
+                                                                    : "GraphService/ReadTaskSet");
   rpc.make_request = [this, part] {
     v1::ReadTaskSetRequest request;
     request.set_task(set_.task);

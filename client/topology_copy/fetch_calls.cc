@@ -53,10 +53,7 @@ struct ManifestCall {
 };
 
 Rpc ManifestCall::Next() {
-  Rpc rpc;
-  rpc.servers = set->servers;
-  rpc.serves = set->name;
-  rpc.method = kMethod;
+  Rpc rpc = RpcTo(*set, kMethod);
   const auto offset = static_cast<int64_t>(bytes.size());
   rpc.continues = offset < asked_to;
   if (!rpc.continues) {
@@ -171,10 +168,7 @@ void ChunkCalls::AddReads(ChunkState* state, std::vector<Rpc>* calls) {
 }
 
 Rpc ChunkCalls::Read(ChunkState* state, int64_t offset, int64_t bytes) {
-  Rpc rpc;
-  rpc.servers = state->set->servers;
-  rpc.serves = state->set->name;
-  rpc.method = kMethod;
+  Rpc rpc = RpcTo(*state->set, kMethod);
   rpc.make_request = [this, state, offset, bytes] {
     return EncodeRequest(state->chunk.part, folder_.entry(state->chunk).path, offset, bytes);
   };

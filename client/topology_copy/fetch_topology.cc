@@ -102,6 +102,7 @@ StatusOr<fs::path> FetchTopology(const RemoteOptions& options, const fs::path& c
   CallContext context{.cancel = cancel};
   RemoteOptions connect = options;
   connect.needs_topology = false;
+  connect.columns = connect.column_pulls = false;  // one client fetches: of all servers at a time
   HG_ASSIGN_OR_RETURN(const std::shared_ptr<Cluster> cluster, Cluster::Connect(connect, cancel));
   const std::string& identity = cluster->info().identity;
   HG_RETURN_IF_ERROR(NameTheOption(MakeFolder(cache_dir)));

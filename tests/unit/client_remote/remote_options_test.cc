@@ -49,6 +49,16 @@ TEST(RemoteOptionsTest, TheRowTakesBlanksAndIpv6WithBracketsAndWithout) {
   EXPECT_EQ(options.servers.size(), 4U) << "as before";
 }
 
+TEST(RemoteOptionsTest, PullsOfAColumnNeedColumns) {
+  RemoteOptions options = Valid();
+  options.columns = true;
+  EXPECT_TRUE(options.Validate().ok());
+  options.column_pulls = true;
+  EXPECT_TRUE(options.Validate().ok());
+  options.columns = false;
+  ExpectInvalid(options, "--column-pulls needs --columns");
+}
+
 TEST(RemoteOptionsTest, NumbersOutOfRangeAreNamed) {
   RemoteOptions options = Valid();
   options.timeout = std::chrono::nanoseconds(0);

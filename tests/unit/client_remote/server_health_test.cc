@@ -89,6 +89,26 @@ TEST_F(ServerHealthTest, AnAvoidedServerIsNotAskedBecauseOthersHaveNoRoom) {
   EXPECT_EQ(health_.Choose(servers, now_, only_0), 0);
 }
 
+TEST_F(ServerHealthTest, APreferredServerIsAskedHoweverBusyWhileItIsNotAvoided) {
+  const auto choose = [this](std::vector<int> servers, const std::function<bool(int)>& has_room) {
+    return health_.Choose(servers, now_, has_room, 1);
+  };
+  for (int i = 0; i < 5; ++i) health_.Began(1);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(choose({0, 1, 2}, nullptr), 1);
+  // Nor are others asked because it has no room.
+  EXPECT_EQ(choose({0, 1, 2}, [](int server) { return server != 1; }), -1);
+  EXPECT_EQ(choose({0, 2}, nullptr), 0) << "it is none of them";
+  health_.Full(1, now_, now_ + milliseconds(200));
+  EXPECT_EQ(choose({0, 1, 2}, nullptr), 2) << "as without: that is asked longest ago";
+  EXPECT_EQ(health_.Choose(std::vector<int>{0, 1, 2}, now_ + milliseconds(200), nullptr, 1), 1);
+  health_.Lost(1, now_);
+  EXPECT_EQ(choose({0, 1, 2}, nullptr), 0);
+  health_.Lost(0, now_);
+  EXPECT_EQ(choose({0, 1}, nullptr), 0) << "all are avoided: the least busy";
+  health_.Found(1);
+  EXPECT_EQ(health_.Choose(std::vector<int>{0, 1, 2}, now_ + seconds(1), nullptr, 1), 1);
+}
+
 TEST_F(ServerHealthTest, LooksComeLessAndLessOftenUntilItAnswersACall) {
   const auto pause = [this] {
     health_.Lost(0, now_);
