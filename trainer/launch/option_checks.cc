@@ -15,12 +15,15 @@ Status CheckTopology(const TrainOptions& o) {
     };
     if (!o.topology.empty()) return unused("--topology");
     if (!o.local.empty()) return unused("--local");
+    if (o.remote.columns) return unused("--columns");
+    if (o.remote.column_pulls) return unused("--column-pulls");
     if (!o.state.folder.empty() && o.all_ranks() > 1) {
       return InvalidArgument(
           "--state is for one rank: for {} start halograph-server with --state, and give --servers",
           o.all_ranks());
     }
   }
+  HG_RETURN_IF_ERROR(o.remote.CheckColumns());
   if (o.topology == kTopologyLocal) {
     if (!o.cache_dir.empty()) return OkStatus();
     return InvalidArgument(

@@ -34,6 +34,7 @@ void AddGraphRows(OptionTable& rows, TrainOptions* o) {
       rows, &o->remote,
       "addresses of all partition servers (partitioned, hybrid mode); several may serve the same "
       "part: the least busy is asked, and another one if it does not answer");
+  AddColumnRows(rows, &o->remote);
   rows.Add(
           "topology", &o->topology,
           "with --servers: servers (they sample), or in hybrid mode local (fetched from them once) "

@@ -20,6 +20,7 @@ SamplerThreads SamplerThreadsOf(const TrainOptions& options) {
 StoreOptions StoreOptionsOf(const TrainOptions& options) {
   RemoteOptions remote = options.remote;
   remote.rank = options.rank;
+  remote.column_of = options.rank;
   return {.graph = options.graph,
           .remote = std::move(remote),
           .topology = options.topology,

@@ -567,6 +567,11 @@ TEST(CommandLineTest, OptionsOfModesThatDoNotGoTogetherAreRefused) {
   EXPECT_THAT(Refusal({"--graph", "g", "--topology", "local"}), HasSubstr("--topology needs"));
   EXPECT_THAT(Refusal({"--graph", "g", "--topology", "servers"}), HasSubstr("--topology needs"));
   EXPECT_THAT(Refusal({"--graph", "g", "--local", "l"}), HasSubstr("--local needs --servers"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--columns"}), HasSubstr("--columns needs --servers"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--column-pulls"}),
+              HasSubstr("--column-pulls needs --servers"));
+  EXPECT_THAT(Refusal({"--servers", "a:1", "--column-pulls"}),
+              HasSubstr("--column-pulls needs --columns"));
   EXPECT_THAT(Refusal({"--graph", "g", "--cache-dir", "d"}), HasSubstr("--cache-dir is for"));
   EXPECT_THAT(Refusal({"--servers", "a:1", "--cache-dir", "d"}), HasSubstr("--cache-dir is for"));
   EXPECT_THAT(Refusal({"--servers", "a:1", "--topology", "g", "--cache-dir", "d"}),

@@ -38,12 +38,11 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
   EXPECT_THAT(Marked(kOfPredictions),
               UnorderedElementsAre("predict", "predict_nodes", "predict_what"));
   EXPECT_THAT(Marked(kOfNeighbors),
-              UnorderedElementsAre("layers", "sampler", "layer_nodes", "layer_probability",
-                                   "layer_estimate", "labor_shared", "saint_nodes", "saint_edges",
-                                   "saint_roots", "walk_length", "saint_coverage",
-                                   "clusters_per_batch", "cluster_weights", "bulk", "fanouts",
-                                   "eval_fanouts", "sampling_weights", "edge_weight", "replace",
-                                   "full_batch"));
+              UnorderedElementsAre(
+                  "layers", "sampler", "layer_nodes", "layer_probability", "layer_estimate",
+                  "labor_shared", "saint_nodes", "saint_edges", "saint_roots", "walk_length",
+                  "saint_coverage", "clusters_per_batch", "cluster_weights", "bulk", "fanouts",
+                  "eval_fanouts", "sampling_weights", "edge_weight", "replace", "full_batch"));
 }
 
 // A mark on any other option would say nothing.
@@ -60,6 +59,15 @@ TEST(OptionMarksTest, CheckpointsKnowNothingOfCaches) {
   const Json shared = SharedFacts(TrainOptions());
   for (const char* const key : {"cache", "cache_memory", "device_cache_memory"}) {
     EXPECT_FALSE(shared.contains(key)) << key;
+  }
+}
+
+// Nor of which of several servers is asked.
+TEST(OptionMarksTest, CheckpointsKnowNothingOfColumns) {
+  const Json shared = SharedFacts(TrainOptions());
+  for (const char* const key : {"columns", "column_pulls"}) {
+    EXPECT_FALSE(shared.contains(key)) << key;
+    EXPECT_TRUE(ToJson(TrainOptions()).contains(key)) << key;
   }
 }
 
