@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Two servers for each of two parts: training goes on, with the same numbers, while one of each pair
-is left. And servers that went away and come back: training waits for them, and goes on with the same
+is left; and as a grid, of which each rank asks one column. And servers that went away and come back: training waits for them, and goes on with the same
 numbers. Runs that are disturbed have no end of their own, so that none is over before it is disturbed."""
+import json
 import re
 import signal
 
 from harness import programs
 from harness.cora_in_two import CoraInTwoTest
-from harness.programs import wait_until
+from harness.programs import must, wait_until
 from harness.training import ENDLESS, num_epochs, options, read_log, start_ranks, train
 
 RUN = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1)
@@ -94,6 +95,97 @@ class ReplicaTest(DisturbedBase):
         self.assertEqual(0, trainer.wait(), trainer.text)
         self.assertIn(f"{self.addresses[2]} does not answer", trainer.err)
         self.assertAsUndisturbed(self.log, 3, graph=self.graph, **RUN)
+
+
+class GridTest(DisturbedBase):
+    """Rows are the parts; the columns, by address, are `self.grid[part][column]`."""
+    AT_ONCE = 3
+
+    def setUp(self):
+        super().setUp()
+        self.servers, self.addresses = self.box.servers(self.graph, [0, 1, 0, 1])
+        self.grid = [sorted(self.addresses[part::2]) for part in range(2)]
+        self.log = self.box.folder / "log.jsonl"
+
+    def taken(self):
+        """By server: calls of samples and of pulls that it has taken, and those for another column."""
+        status = must(self.box.run("halograph-ctl", "status", "--servers", ",".join(self.addresses),
+                                   "--timeout", "60s", "--json"))
+        taken = {}
+        for server in json.loads(status.out):
+            calls = {method["method"]: method["calls"] for method in server["methods"]}
+            taken[server["address"]] = (calls.get("GraphService/Sample", 0), calls.get("KVService/Pull", 0),
+                                        server["failovers"])
+        return taken
+
+    def test_each_rank_asks_its_column_and_no_number_changes(self):
+        wanted = numbers(train(self.box, graph=self.graph, epochs=3, **RUN)[1])
+        as_today, samples, all_reads = (
+            dict(), dict(columns=True), dict(columns=True, column_pulls=True))
+        for given in (as_today, samples, all_reads):
+            before = self.taken()
+            config, epochs, _ = train(self.box, servers=",".join(self.addresses), epochs=3,
+                                      cache="off", **RUN, **given)
+            self.assertEqual(wanted, numbers(epochs), given)
+            self.assertEqual([0] * 3, [line["failovers"] for line in epochs])
+            self.assertEqual(("columns" in given, "column_pulls" in given),
+                             (config["columns"], config["column_pulls"]))
+            more = {at: [now - then for now, then in zip(taken, before[at])]
+                    for at, taken in self.taken().items()}
+            for row in self.grid:
+                self.assertGreater(more[row[0]][0], 0)
+                self.assertEqual("columns" not in given, more[row[1]][0] > 0, (given, more))
+                # The least busy server is often the one of which no samples are asked.
+                self.assertEqual("column_pulls" not in given, more[row[1]][1] > 0, (given, more))
+                if given is all_reads:
+                    self.assertGreater(more[row[0]][1], 0)
+
+    def test_two_ranks_ask_two_columns_and_no_number_changes(self):
+        ranks = start_ranks(self.box, 2, servers=",".join(self.addresses), epochs=3, columns=True,
+                            column_pulls=True, **RUN)
+        for number, rank in enumerate(ranks):
+            self.assertEqual(0, rank.wait(), rank.text)
+            self.assertIn(f"column {number} of 2 for samples, column {number} of 2 for features", rank.err)
+        self.assertAsUndisturbed(self.box.folder / "rank0.jsonl", 3, graph=self.graph,
+                                 logical_ranks=2, **RUN)
+        self.assertEqual(0, sum(failovers for _, _, failovers in self.taken().values()))
+
+    def test_a_server_of_the_column_that_is_killed_changes_no_number_and_is_counted(self):
+        trainer = self.box.start("halograph-train", *options(
+            servers=",".join(self.addresses), log=self.log, epochs=ENDLESS, timeout="10m", columns=True,
+            column_pulls=True, cache="off", **RUN))
+        self.await_epochs(self.log, [trainer], 1)
+        self.assertNotIn("is lost", trainer.err)
+        lost, other = self.grid[1]
+        self.servers[self.addresses.index(lost)].end()
+        text = f"part 1: {other} is asked from now on, {lost} is lost ("
+        wait_until(lambda: text in trainer.err or not trainer.running(), text)
+        epochs = self.await_epochs(self.log, [trainer], num_epochs(self.log) + 2)
+        trainer.end()
+        self.assertAsUndisturbed(self.log, epochs, graph=self.graph, **RUN)
+        self.assertEqual(1, trainer.err.count("is lost ("), trainer.err)
+        counted = [line["failovers"] for line in read_log(self.log)[1]]
+        self.assertEqual(0, counted[0])
+        # An epoch that began after that: each step's calls to part 1.
+        self.assertGreaterEqual(counted[epochs - 1], 1)
+
+    def test_what_is_no_grid_is_refused(self):
+        def refused(code, *words, servers=self.addresses, **given):
+            result = self.box.run("halograph-train", *options(epochs=1, servers=",".join(servers),
+                                                              **RUN, **given))
+            self.assertCode(code, result, *words)
+        refused(1, "--columns needs the same number of servers for each part",
+                "2 servers for part 0, 1 server for part 1", servers=self.addresses[:3], columns=True)
+        refused(2, "--column-pulls needs --columns", column_pulls=True)
+
+    def test_one_column_is_told_and_trained_on(self):
+        trainer = self.box.start("halograph-train", *options(
+            servers=",".join(self.addresses[:2]), log=self.log, epochs=2, columns=True,
+            column_pulls=True, **RUN))
+        self.assertEqual(0, trainer.wait(), trainer.text)
+        told = "--columns and --column-pulls: every part has one server"
+        self.assertEqual(1, trainer.err.count(told), trainer.err)
+        self.assertAsUndisturbed(self.log, 2, graph=self.graph, **RUN)
 
 
 class RestartTest(DisturbedBase):
