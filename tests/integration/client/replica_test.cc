@@ -3,11 +3,10 @@
 #include <mutex>
 #include <set>
 
-#include "client/ctl/status_table.h"
 #include "common/base/units.h"
 #include "common/graph/manifest.h"
 #include "tests/integration/client/loopback_socket.h"
-#include "tests/integration/client/remote_fixture.h"
+#include "tests/integration/client/replicated_fixture.h"
 #include "tests/support/free_port.h"
 #include "tests/support/one_call.h"
 
@@ -17,72 +16,10 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class ReplicaTest : public RemoteStoreTest {
+class ReplicaTest : public ReplicatedTest {
  protected:
-  static constexpr int kSteps = 20;
-  struct Step {
-    Minibatch minibatch;
-    std::vector<std::byte> rows;
-    bool operator==(const Step&) const = default;
-  };
-  using Epoch = std::vector<Step>;
   using Answer = std::function<FakeAnswer(const FakeCall&)>;
 
-  // Two layers of ten seeds a step, and their features. `before` is called before each step.
-  static StatusOr<Epoch> Train(const Stores& stores,
-                               const std::function<void(int)>& before = nullptr,
-                               CallStats* stats = nullptr) {
-    Epoch epoch;
-    const SamplingSpec spec =
-        SamplingSpec::Uniform(stores.graph->info().schema, std::vector<int32_t>{3, 2});
-    for (int i = 0; i < kSteps; ++i) {
-      if (before) before(i);
-      std::vector<int64_t> seeds;
-      for (int64_t seed = i; seed < 200; seed += kSteps) seeds.push_back(seed);
-      CallContext context;
-      Step step;
-      HG_RETURN_IF_ERROR(stores.graph->Sample({.seeds = {{.type = 0, .ids = seeds}},
-                                               .batch_seed = static_cast<uint64_t>(i),
-                                               .spec = &spec},
-                                              context, &step.minibatch));
-      const std::vector<int64_t>& inputs = step.minibatch.nodes[0];
-      step.rows.resize(inputs.size() * 4 * sizeof(float));
-      HG_RETURN_IF_ERROR(stores.rows->Pull(
-          {.tensor = {false, "node", "feat"}, .ids = inputs, .out = step.rows}, context));
-      epoch.push_back(std::move(step));
-      if (stats != nullptr) *stats += context.stats;
-    }
-    return epoch;
-  }
-  static void ExpectSame(const StatusOr<Epoch>& found, const StatusOr<Epoch>& expected) {
-    ASSERT_TRUE(found.ok()) << ToString(found.status());
-    ASSERT_TRUE(expected.ok()) << ToString(expected.status());
-    EXPECT_TRUE(*found == *expected);
-  }
-  StatusOr<Epoch> Undisturbed() {
-    const auto server = Serve(graph_, {});
-    return Train(Open(Options({server->address()})));
-  }
-  std::unique_ptr<server::Server> ServeAt(const std::string& address,
-                                          const std::filesystem::path& graph,
-                                          const std::vector<int>& parts) {
-    server::ServerOptions options;
-    options.listen = address;
-    return Serve(graph, parts, options);
-  }
-  // Of all methods but Describe.
-  static int64_t Reads(const std::string& address) {
-    const ServerStatus status =
-        AskStatus({.servers = {address}, .timeout = std::chrono::seconds(20)}).front();
-    EXPECT_TRUE(status.reachable.ok()) << ToString(status.reachable);
-    int64_t calls = 0;
-    for (const Json& method : status.methods) {
-      if (method["method"] == "GraphService/Sample" || method["method"] == "KVService/Pull") {
-        calls += method["calls"].get<int64_t>();
-      }
-    }
-    return calls;
-  }
   // Says who it is as the server at `address` does, and answers nothing else. Asks that server now:
   // answers that wait for another one would block all of gRPC's threads.
   static Answer SilentAfterDescribe(const std::string& address) {
@@ -93,8 +30,6 @@ class ReplicaTest : public RemoteStoreTest {
       return FakeAnswer{.status = {}, .bytes = {}, .pushback_ms = {}, .never = true};
     };
   }
-
-  const std::filesystem::path graph_ = WriteGraph();
 };
 
 TEST_F(ReplicaTest, ReadsAreSharedOutToAllServersOfAPart) {
@@ -300,17 +235,21 @@ class TwoServersTest : public RemoteStoreTest {
         }),
         client_(Options({first_.address(), second_.address()}, std::chrono::seconds(2))) {}
 
-  Status Run() {
-    Rpc rpc;
-    rpc.servers = {0, 1};
-    rpc.serves = "part 0";
-    rpc.method = "KVService/Pull";
-    rpc.make_request = [] { return std::string(); };
-    rpc.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
-    std::vector<Rpc> calls;
-    calls.push_back(std::move(rpc));
+  // `calls` at a time, of one batch.
+  Status Run(int calls = 1, int preferred = -1, CallStats* stats = nullptr) {
+    std::vector<Rpc> batch(static_cast<size_t>(calls));
+    for (Rpc& rpc : batch) {
+      rpc.servers = {0, 1};
+      rpc.preferred = preferred;
+      rpc.serves = "part 0";
+      rpc.method = "KVService/Pull";
+      rpc.make_request = [] { return std::string(); };
+      rpc.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
+    }
     CallContext context;
-    return client_.Run(context, std::move(calls));
+    const Status status = client_.Run(context, std::move(batch));
+    if (stats != nullptr) *stats += context.stats;
+    return status;
   }
   // Ten calls one after the other: of these the first server got one, and it was `kind`.
   void ExpectAskedOnce(const FakeAnswer& answer, std::chrono::milliseconds at_least) {
@@ -358,6 +297,30 @@ TEST_F(TwoServersTest, AServerThatRefusesIsLost) {
       {.status = OutOfRange("other parts"), .bytes = {}, .pushback_ms = {}, .never = false},
       std::chrono::milliseconds(0));
   EXPECT_TRUE(client_.health().lost(0));
+}
+
+// More calls than may be under way there: they wait for it.
+TEST_F(TwoServersTest, APreferredServerGetsAllCallsHoweverBusyAndNoneIsAFailover) {
+  first_answer_ = {.status = {}, .bytes = {}, .pushback_ms = {}, .never = false};
+  CallStats stats;
+  const Status to_second = Run(20, 1, &stats);
+  ASSERT_TRUE(to_second.ok()) << ToString(to_second);
+  EXPECT_EQ(first_calls_, 0);
+  const Status to_first = Run(20, 0, &stats);
+  ASSERT_TRUE(to_first.ok()) << ToString(to_first);
+  EXPECT_EQ(first_calls_, 20);
+  EXPECT_EQ(stats.failovers, 0);
+}
+
+TEST_F(TwoServersTest, WhatAnotherServerAnswersForThePreferredOneIsCountedCallByCall) {
+  first_answer_ = {.status = Unavailable("gone"), .bytes = {}, .pushback_ms = {}, .never = false};
+  CallStats stats;
+  for (int i = 0; i < 10; ++i) {
+    const Status status = Run(1, 0, &stats);
+    ASSERT_TRUE(status.ok()) << ToString(status);
+  }
+  EXPECT_EQ(first_calls_, 1);
+  EXPECT_EQ(stats.failovers, 10);
 }
 
 // Else what is wrong would be hidden.
