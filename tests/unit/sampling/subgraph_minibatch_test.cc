@@ -83,6 +83,13 @@ TEST_F(SubgraphMinibatchTest, MeansOfWeighedClustersAreUnbiased) {
   ExpectUnbiased(SigmasOff(rule, 2. / 6));
 }
 
+// By design: they are means over the edges within the minibatch. How far they are off is printed.
+TEST_F(SubgraphMinibatchTest, MeansOfClustersWithoutWeightsAreBiased) {
+  const SubgraphBias bias = SigmasOff({.kind = DrawKind::kCluster, .fanout = 2}, 2. / 6);
+  EXPECT_GT(std::abs(bias.means), 3);
+  EXPECT_LT(std::abs(bias.loss), 3);
+}
+
 TEST_F(SubgraphMinibatchTest, WhatNoSubgraphCanBeIsRefusedByName) {
   const auto refused = [&](std::vector<std::vector<RelationRule>> layers, bool seeds,
                            const std::string& text) {
