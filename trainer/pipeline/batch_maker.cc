@@ -134,7 +134,7 @@ Status BatchMaker::Sample(const StepSeeds& seeds, uint64_t batch_seed, const Cal
   HG_RETURN_IF_ERROR(StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
     StartSample({{seeds, batch_seed, step}}, inner, std::move(done));
   }));
-  return compacts_apart() ? Compact(step) : OkStatus();
+  return compacts_apart() ? Compact(step) : Complete(step);
 }
 
 Status BatchMaker::PullRows(const CallContext& like, Step* step) const {
@@ -166,8 +166,11 @@ void BatchMaker::StartSample(std::vector<StepToSample> steps, const CallContext&
   }
   call->minibatches.resize(call->requests.size());
   StatusDone end = [this, call, done = std::move(done)](Status status) mutable {
-    status = status.ok() ? RunCaught([&] { return TakeMinibatches(call.get()); })
-                         : Annotate(status, "sampling a minibatch");
+    if (status.ok()) {
+      TakeMinibatches(call.get());
+    } else {
+      status = Annotate(status, "sampling a minibatch");
+    }
     for (const StepToSample& each : call->steps) {
       each.step->sample_seconds = call->watch.Seconds() / static_cast<double>(call->steps.size());
     }
@@ -178,13 +181,19 @@ void BatchMaker::StartSample(std::vector<StepToSample> steps, const CallContext&
   graph_->StartSample(call->requests, call->context, call->minibatches, std::move(end));
 }
 
-Status BatchMaker::TakeMinibatches(SampleCall* call) const {
+void BatchMaker::TakeMinibatches(SampleCall* call) {
   for (size_t i = 0; i < call->steps.size(); ++i) {
     const StepToSample& of = call->steps[i];
     of.step->minibatch = std::move(call->minibatches[i]);
     KeepAsked(of.seeds, &of.step->minibatch);
-    if (!compacts_apart()) HG_RETURN_IF_ERROR(Complete(of.step));
   }
+}
+
+Status BatchMaker::Complete(Step* step) const {
+  if (step->rows == 0) return OkStatus();
+  const Stopwatch watch;
+  HG_RETURN_IF_ERROR(FollowUp(step));
+  step->sample_seconds += watch.Seconds();
   return OkStatus();
 }
 
@@ -224,7 +233,7 @@ Status BatchMaker::Compact(Step* step) const {
   const Stopwatch watch;
   HG_RETURN_IF_ERROR(CompactLast(graph_->info().schema, recipe_.compact,
                                  std::exchange(step->raw, {}), &step->minibatch));
-  HG_RETURN_IF_ERROR(Complete(step));
+  HG_RETURN_IF_ERROR(FollowUp(step));
   step->sample_seconds += watch.Seconds();
   return OkStatus();
 }
@@ -302,7 +311,7 @@ void BatchMaker::RefuseEdge(const std::shared_ptr<PullCall>& call) const {
   });
 }
 
-Status BatchMaker::Complete(Step* step) const {
+Status BatchMaker::FollowUp(Step* step) const {
   SplitRowsOf(step);
   const EdgeWeighing& weights = recipe_.edge_weights;
   if (recipe_.walks != nullptr) {

@@ -91,10 +91,14 @@ class BatchMaker {
   [[nodiscard]] Status PullRows(const CallContext& like, Step* step) const;
   // The same, not waited for (client/started.h), and by the ticket of `like`, too: it is not used
   // once they return, and `step` is the call's until `done`.
-  // Several steps make one call of the store, whose figures are the first step's that has rows; the
-  // first error is that of all. Requires one step where compacts_apart().
+  // Several steps make one call of the store, whose figures are the first step's that has rows; an
+  // error is that of all. What has been sampled lacks what Complete makes of it. Requires one step
+  // where compacts_apart().
   void StartSample(std::vector<StepToSample> steps, const CallContext& like, StatusDone done) const;
   void StartPull(const CallContext& like, Step* step, StatusDone done) const;
+  // Blocks and the rest of a step whose minibatch StartSample has sampled, unless compacts_apart():
+  // then Compact makes them. A step without rows stays as it is.
+  [[nodiscard]] Status Complete(Step* step) const;
   // Waits for recipe().compact. Errors are those, and CompactLast's. Requires compacts_apart().
   [[nodiscard]] Status Compact(Step* step) const;
   // What a sampled step comes to, and its rows besides, in bytes.
@@ -115,8 +119,7 @@ class BatchMaker {
   // What StartSample keeps while it asks.
   struct SampleCall;
   void StartLastApart(const std::shared_ptr<SampleCall>& call, StatusDone done) const;
-  // Gives each step its minibatch.
-  [[nodiscard]] Status TakeMinibatches(SampleCall* call) const;
+  static void TakeMinibatches(SampleCall* call);
   // What StartPull keeps while it asks.
   struct PullCall;
   void TakeRows(const std::shared_ptr<PullCall>& call, const Status& pulled) const;
@@ -127,7 +130,7 @@ class BatchMaker {
   static void EndPull(PullCall& call, Status status);
   // What follows from a whole minibatch: which rows are held, and blocks where nothing of edges is
   // pulled.
-  [[nodiscard]] Status Complete(Step* step) const;
+  [[nodiscard]] Status FollowUp(Step* step) const;
   [[nodiscard]] Status MakeBlocks(Step* step) const;
   void SplitRowsOf(Step* step) const;
   void MakeInputRows(std::vector<FeatureMatrix> features, Step* step) const;

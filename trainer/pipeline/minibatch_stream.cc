@@ -67,7 +67,7 @@ MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* sour
   bounds.ahead = static_cast<int64_t>(options_.prefetch);
   bounds.ready = gather_stage_;
   bounds.memory = options_.memory;
-  bounds.always = std::max(options_.always, bulk_);
+  bounds.always = options_.always;
   bounds.together = bulk_;
   bounds.bytes = [](const Step& step) { return step.bytes; };
   bounds.measured = measured_stage();
@@ -130,10 +130,15 @@ std::vector<StepStage> MinibatchStream::Stages(std::vector<StepStage> more) {
   const int64_t first = options_.first_epoch * steps_ + options_.first_step;
   const auto scheduled = kScheduledAhead * static_cast<int64_t>(SamplesAtOnce());
   std::vector<StepStage> stages;
-  stages.push_back(
-      {.name = "schedule",
-       .run = [this, first](int64_t index, Step* step) { return Schedule(first + index, step); },
-       .depth = scheduled});
+  stages.push_back({.name = "schedule",
+                    .run =
+                        [this, first](int64_t index, Step* step) {
+                          const Status made =
+                              RunCaught([&] { return Schedule(first + index, step); });
+                          if (!made.ok()) bulks_->Abort(index, made);
+                          return made;
+                        },
+                    .depth = scheduled});
   const bool plans = options_.cache != nullptr;
   const bool apart = maker_->compacts_apart();
   const int64_t ahead = std::max(plans ? scheduled : options_.sampled_ahead, 2 * bulk_);
@@ -231,7 +236,8 @@ void MinibatchStream::Sample(int64_t index, Step* step, const PostWork& post, St
   bulks_->Start(index, {std::exchange(step->seeds, {}), step->key.batch_seed, step}, context,
                 [this, step, done = std::move(done)](Status sampled) {
                   if (sampled.ok() && !maker_->compacts_apart()) {
-                    sampled = RunCaught([&] {
+                    sampled = RunCaught([&]() -> Status {
+                      HG_RETURN_IF_ERROR(maker_->Complete(step));
                       if (source_->finds_rows() && step->rows > 0) {
                         TakeRows(source_->FindRows(step->minibatch), step);
                       }

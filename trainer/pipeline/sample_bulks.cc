@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <utility>
 
 namespace halograph {
@@ -9,47 +10,75 @@ namespace {
 
 Status Closed() { return Cancelled("the pipeline was closed before a bulk was whole"); }
 
-}  // namespace
-
-void SampleBulks::Bulk::End(const Status& status) {
-  for (StatusDone& each : done) EndCall(std::move(each), status);
+// What is left to do of a step goes to a thread of its own, where there are several.
+template <typename Steps>
+void EndAll(Steps& steps, const Status& status) {
+  for (auto& each : steps) {
+    if (steps.size() == 1 || !each.post) {
+      EndCall(std::move(each.done), status);
+    } else {
+      each.post(
+          [done = std::move(each.done), status]() mutable { EndCall(std::move(done), status); });
+    }
+  }
 }
+
+}  // namespace
 
 int64_t SampleBulks::SizeOf(int64_t bulk) const { return std::min(size_, count_ - bulk * size_); }
 
 void SampleBulks::Start(int64_t index, StepToSample step, const CallContext& like,
                         StatusDone done) {
-  const int64_t bulk = index / size_;
-  const auto whole = std::make_shared<Bulk>();
+  const int64_t number = index / size_;
+  std::vector<Waiting> whole;
+  Status failed;
   {
-    MutexLock lock(mutex_);
-    if (closed_) {
-      lock.Unlock();
-      return EndCall(std::move(done), Closed());
+    const MutexLock lock(mutex_);
+    Bulk& bulk = bulks_[number];
+    failed = closed_ ? Closed() : bulk.failed;
+    if (failed.ok()) {
+      bulk.steps.push_back({std::move(step), like.post, std::move(done)});
+      if (std::ssize(bulk.steps) < SizeOf(number)) return;
+      whole = std::move(bulk.steps);
+      bulks_.erase(number);
     }
-    Bulk& waiting = waiting_[bulk];
-    waiting.steps.push_back(std::move(step));
-    waiting.done.push_back(std::move(done));
-    if (std::ssize(waiting.steps) < SizeOf(bulk)) return;
-    *whole = std::move(waiting);
-    waiting_.erase(bulk);
   }
+  if (!failed.ok()) return EndCall(std::move(done), std::move(failed));
+  Sample(std::move(whole), like);
+}
+
+void SampleBulks::Sample(std::vector<Waiting> steps, const CallContext& like) const {
+  const auto all = std::make_shared<std::vector<Waiting>>(std::move(steps));
   try {
-    maker_->StartSample(std::move(whole->steps), like,
-                        [whole](const Status& status) { whole->End(status); });
+    std::vector<StepToSample> asked;
+    asked.reserve(all->size());
+    for (Waiting& each : *all) asked.push_back(std::move(each.step));
+    maker_->StartSample(std::move(asked), like,
+                        [all](const Status& status) { EndAll(*all, status); });
   } catch (const std::exception& error) {  // nothing was begun
-    whole->End(Internal("sampling {} minibatches: {}", whole->done.size(), error.what()));
+    EndAll(*all, Internal("sampling {} minibatches: {}", all->size(), error.what()));
   }
 }
 
+void SampleBulks::Abort(int64_t index, const Status& reason) {
+  std::vector<Waiting> waiting;
+  {
+    const MutexLock lock(mutex_);
+    Bulk& bulk = bulks_[index / size_];
+    bulk.failed = reason;
+    waiting = std::exchange(bulk.steps, {});
+  }
+  EndAll(waiting, reason);
+}
+
 void SampleBulks::Close() {
-  std::map<int64_t, Bulk> waiting;
+  std::map<int64_t, Bulk> bulks;
   {
     const MutexLock lock(mutex_);
     closed_ = true;
-    waiting = std::exchange(waiting_, {});
+    bulks = std::exchange(bulks_, {});
   }
-  for (auto& [bulk, steps] : waiting) steps.End(Closed());
+  for (auto& [number, bulk] : bulks) EndAll(bulk.steps, Closed());
 }
 
 }  // namespace halograph

@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <vector>
 
 #include "client/call_context.h"
 #include "client/started.h"
 #include "common/base/mutex.h"
+#include "common/base/status.h"
 #include "trainer/pipeline/batch_maker.h"
 
 namespace halograph {
@@ -23,29 +23,37 @@ class SampleBulks {
   SampleBulks(const BatchMaker* maker, int64_t size, int64_t count)
       : maker_(maker), size_(size), count_(count) {}
 
-  // Step `index` joins its bulk; steps come in any order, each once. With the last of its bulk the
-  // call begins, by the context of that step. `done` as BatchMaker::StartSample's, which is called
-  // for all of a bulk together; an error is that of all.
+  // Step `index` joins its bulk; steps come in any order, each once, or not at all (Abort). With
+  // the last of its bulk the call begins, by the context of that step; an error of it is that of
+  // all. `done` as BatchMaker::StartSample's; of several steps each is posted by its own context.
   void Start(int64_t index, StepToSample step, const CallContext& like, StatusDone done);
 
-  // Steps whose bulk is not whole end as Cancelled, and so does what comes from now on.
+  // Step `index` will not come, for this reason: so its bulk will not be whole, and the others of
+  // it end with it, those that are there and those that come.
+  void Abort(int64_t index, const Status& reason);
+
+  // The same of all bulks that are not whole, as Cancelled.
   void Close();
 
  private:
+  struct Waiting {
+    StepToSample step;
+    PostWork post;
+    StatusDone done;
+  };
   struct Bulk {
-    std::vector<StepToSample> steps;
-    std::vector<StatusDone> done;  // of each
-
-    void End(const Status& status);
+    std::vector<Waiting> steps;
+    Status failed = OkStatus();
   };
   [[nodiscard]] int64_t SizeOf(int64_t bulk) const;
+  void Sample(std::vector<Waiting> steps, const CallContext& like) const;
 
   const BatchMaker* const maker_;
   const int64_t size_;
   const int64_t count_;
   Mutex mutex_;
   bool closed_ HG_GUARDED_BY(mutex_) = false;
-  std::map<int64_t, Bulk> waiting_ HG_GUARDED_BY(mutex_);  // bulks that are not whole
+  std::map<int64_t, Bulk> bulks_ HG_GUARDED_BY(mutex_);  // that are not whole, or failed
 };
 
 }  // namespace halograph

@@ -42,8 +42,8 @@ std::function<void(int64_t bytes)> SayOfLittleMemory(const Session& session, int
     if (told->exchange(true)) return;
     if (bulk > 1) {
       spdlog::warn(
-          "rank {}: --bulk {} needs --prefetch-memory {}, and has {}: one bulk is prepared at a "
-          "time; give less --bulk, or twice that memory",
+          "rank {}: --bulk {} needs --prefetch-memory {}, and has {}: its steps are made ready one "
+          "at a time; give that much, or less --bulk",
           rank, bulk, FormatBytes(bytes), FormatBytes(memory));
       return;
     }
@@ -88,11 +88,7 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
   stream.sampled = ahead.value_or(-1);
   if (options.prefetch_memory > 0) stream.memory = options.prefetch_memory;
   stream.more_bytes = LearntBytes(session);
-  if (train) {
-    const SeedSource& rows = *session.task->source(purpose);
-    const int64_t steps = session.Shards(rows).Steps(options.batch_size);
-    stream.bulk = std::clamp<int64_t>(options.bulk, 1, std::max<int64_t>(steps, 1));
-  }
+  if (train) stream.bulk = options.bulk;
   stream.too_large = SayOfLittleMemory(session, stream.bulk);
   if (train) {
     stream.cache = session.cache.get();

@@ -1,6 +1,7 @@
 #include "trainer/pipeline/minibatch_stream.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <future>
 #include <map>
@@ -18,6 +19,7 @@
 #include "tests/support/opened_graph.h"
 #include "tests/support/split_seeds.h"
 #include "tests/unit/trainer_pipeline/late_answers.h"
+#include "trainer/pipeline/sample_bulks.h"
 #include "trainer/seeds/labeled_seeds.h"
 #include "trainer/seeds/subgraph_seeds.h"
 
@@ -338,6 +340,7 @@ TEST_F(MinibatchStreamTest, ASubgraphsStepIsAboutTheRowsThatItHas) {
     if (step.rows == 0) {
       ++empty;
       EXPECT_EQ(step.minibatch, Minibatch());
+      EXPECT_TRUE(step.counts()) << "its estimate of the loss is 0";
       continue;
     }
     const std::vector<int64_t>& nodes = step.minibatch.nodes[0];
@@ -627,10 +630,80 @@ TEST_F(MinibatchStreamTest, AStreamThatIsLeftEndsBulksThatAreNotWhole) {
   LateStore late(stores_.graph.get(), 1);
   const BatchMaker maker(&late, stores_.rows.get(), Recipe());
   {
-    const MinibatchStream stream(&maker, &*source_, Shards(1),
-                                 {.batch_size = 8, .bulk = 4, .sampled = 2});
+    MinibatchStream stream(&maker, &*source_, Shards(1),
+                           {.batch_size = 8, .epochs = 9, .threads = 1, .bulk = 4, .sampled = 2});
+    // No more than 16 steps are scheduled that are not sampled: with the 18th two wait in a bulk.
+    stream.AwaitStage(0, 17);
   }
   EXPECT_TRUE(late.sizes().empty());
+}
+
+// Whose step that begins with row `bad` cannot be collected.
+class FailingSource final : public SeedSource {
+ public:
+  FailingSource(const NodeSeeds* seeds, int64_t bad) : seeds_(seeds), bad_(bad) {}
+  std::span<const int64_t> part_rows() const override { return seeds_->part_rows(); }
+  Status Collect(std::span<const int64_t> rows, uint64_t key, StepSeeds* step) const override {
+    if (rows.front() == bad_) return NotFound("row {} is gone", bad_);
+    return seeds_->Collect(rows, key, step);
+  }
+
+ private:
+  const NodeSeeds* const seeds_;
+  const int64_t bad_;
+};
+
+TEST_F(MinibatchStreamTest, AStepThatCannotBeCollectedEndsItsBulkAndNotTheOnesBefore) {
+  const FailingSource failing(&*source_, 6 * 2);
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), Recipe());
+  MinibatchStream stream(&maker, &failing, Shards(1),
+                         {.purpose = BatchPurpose::kValid, .batch_size = 2, .bulk = 4});
+  for (int step = 0; step < 4; ++step) {
+    const auto next = stream.Next();
+    ASSERT_TRUE(next.ok()) << next.status();
+    EXPECT_EQ((*next)->key.step, step);
+  }
+  const auto next = stream.Next();
+  EXPECT_EQ(next.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(next.status().message()), testing::HasSubstr("row 12 is gone"));
+}
+
+TEST_F(MinibatchStreamTest, StepsWaitForTheRestOfTheirBulkAndEndTogether) {
+  LateStore late(stores_.graph.get(), 1);
+  const BatchMaker maker(&late, stores_.rows.get(), Recipe());
+  SampleBulks bulks(&maker, 2, 5);
+  PostedWork posted;
+  std::map<int64_t, Status> ended;
+  std::array<Step, 5> steps;
+  const auto start = [&](int64_t index) {
+    Step& step = steps[static_cast<size_t>(index)];
+    step.rows = 1;
+    StepSeeds seeds;
+    seeds.seeds = {{.type = 0, .ids = {index}}};
+    CallContext context;
+    context.post = [&](std::function<void()> work) { posted.Post(std::move(work)); };
+    bulks.Start(index, {std::move(seeds), 7, &step}, context,
+                [&, index](Status status) { ended[index] = std::move(status); });
+  };
+  start(1);
+  start(2);
+  EXPECT_TRUE(late.sizes().empty());
+  start(0);
+  EXPECT_TRUE(posted.RunOne());  // the store's answer
+  EXPECT_TRUE(ended.empty());
+  for (int each = 0; each < 2; ++each) EXPECT_TRUE(posted.RunOne());  // and each step's own end
+  EXPECT_THAT(ended,
+              testing::ElementsAre(testing::Pair(0, OkStatus()), testing::Pair(1, OkStatus())));
+  EXPECT_EQ(steps[0].minibatch.nodes[0].front(), 0);
+  EXPECT_EQ(steps[1].minibatch.nodes[0].front(), 1);
+  start(4);  // the last, alone
+  EXPECT_TRUE(posted.RunOne());
+  EXPECT_EQ(ended.at(4), OkStatus());
+  bulks.Close();
+  EXPECT_EQ(ended.at(2).code(), absl::StatusCode::kCancelled);
+  start(3);
+  EXPECT_EQ(ended.at(3).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(late.sizes(), (std::vector<size_t>{2, 1}));
 }
 
 // As LateStore, of rows.
