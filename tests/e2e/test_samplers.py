@@ -126,7 +126,16 @@ class SamplersTest(programs.ProgramTest):
             self.losses(**dict(kept, max_steps=4))
             self.assertEqual(whole[1:], self.losses(resume=True, **kept))
 
-    def test_ranks_draw_subgraphs_of_their_own_wherever_they_are(self):
+    def test_weights_of_clusters_fit_a_graph_without_any(self):
+        plain = self.partitioned(datasets.cora())
+        run = self.box.folder / "clusters"
+        _, epochs, _ = train(self.box, graph=self.graph, sampler="cluster", checkpoint=run,
+                             **dict(SMALL, epochs=1))
+        for command in (("evaluate", "--json"), ("infer", "--predict", self.box.folder / "out.npy")):
+            must(self.box.run("halograph-train", command[0], "--graph", plain, "--checkpoint", run,
+                              *command[1:]))
+
+    def test_ranks_draw_the_same_subgraphs_wherever_they_are(self):
         given = dict(SMALL, graph=self.graph, sampler="saint-edge", saint_edges=200)
         for rank in start_ranks(self.box, 2, **given):
             self.assertEqual(0, rank.wait())
@@ -147,11 +156,25 @@ class SamplersTest(programs.ProgramTest):
             for line in bulk:
                 self.assertAlmostEqual(rounds / 7 + 2, line["rounds_per_minibatch"])
 
+    def test_bulks_of_learnt_rows_and_of_a_run_that_is_tuned_are_the_same_minibatches(self):
+        given = dict(SMALL, batch_size=10, graph=self.graph, embed="node:8", fanouts="5,3")
+        alone = self.losses(state=self.box.folder / "alone", **given)
+        self.assertEqual(alone, self.losses(state=self.box.folder / "bulk", bulk=4, **given))
+        given = dict(graph=self.graph, hidden=16, batch_size=10, seed=3, epochs=2, fanouts="5,3")
+        alone, tuned = ([line["loss"] for line in train(self.box, **given, **more)[1]]
+                        for more in (dict(), dict(bulk=4, tune=True)))
+        self.assertEqual(alone, tuned)
+
+    def test_more_clusters_a_batch_than_there_are_is_told(self):
+        result = must(self.box.run("halograph-train", *options(
+            graph=self.graph, sampler="cluster", clusters_per_batch=40, epochs=1)))
+        self.assertIn("--clusters-per-batch 40: the graph has 20 clusters", result.err)
+
     def test_bulks_that_cannot_be_are_told(self):
         result = must(self.box.run("halograph-train", *options(
             graph=self.graph, bulk=60, batch_size=50, epochs=1, prefetch_memory="1KiB")))
         for words in ("--bulk 60: an epoch has 3 steps",
-                      "--bulk 3 needs --prefetch-memory", "and has 1.0 KiB"):
+                      "--bulk 60 needs --prefetch-memory", "and has 1.0 KiB"):
             self.assertIn(words, result.err)
         for given, words in ((("--bulk", 4, "--prefetch", 0), ("--bulk 4", "--prefetch 0")),
                              (("--bulk", 65), ("--bulk", "1 to 64"))):

@@ -5,7 +5,7 @@ import shutil
 
 from harness import datasets, npy, programs
 from harness.programs import must
-from harness.training import options, train
+from harness.training import options, read_log, start_ranks, train
 
 SMALL = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1, epochs=2)
 FEATURES = "feature_data:\n"
@@ -132,7 +132,7 @@ class EdgeWeightTest(programs.ProgramTest):
         features = FEATURES
         for name, descr, values in (("w", "<f8", [0.5 * (edge % 5) for edge in range(count)]),
                                     ("v", "<f4", [0.5 * (edge % 5) for edge in range(count)]),
-                                    ("one", "|u1", [1] * count)):
+                                    ("one", "|u1", [1] * count), ("zero", "|u1", [0] * count)):
             features += WEIGHT.replace("name: w, ", f"name: {name}, ").replace("w.npy", f"{name}.npy")
             npy.save(folder / f"{name}.npy", descr, (count,), values)
         metadata.write_text(metadata.read_text().replace(FEATURES, features))
@@ -177,10 +177,32 @@ class EdgeWeightTest(programs.ProgramTest):
             self.assertEqual(self.losses(edge_weight="one", **given, **sampler),
                              self.losses(**given, **sampler))
             self.assertEqual(wanted, self.losses(edge_weight="v", servers=servers, **given, **sampler))
+        # Of edges that weigh nothing all sums are 0, as those of what neighbours were drawn.
+        given = dict(model="gcn", layers=1, dropout=0, edge_weight="zero", eval_fanouts="-1")
+        alone = [line[:2] for line in self.losses(fanouts="5", **given)]
+        for sampler in (dict(sampler="labor", fanouts="4"),
+                        dict(sampler="ladies", layer_nodes="40", fanouts=None)):
+            self.assertEqual(alone, [line[:2] for line in self.losses(**given, **sampler)])
 
     def test_parts_that_are_averaged_are_weighed(self):
         averaged = dict(average_every=1)
         self.assertNotEqual(self.losses(edge_weight="w", **averaged), self.losses(**averaged))
+        # Their sums are those of the whole graph.
+        given = dict(model="gcn", layers=1, dropout=0, edge_weight="zero", eval_fanouts="-1", **averaged)
+        alone = [line[:2] for line in self.losses(fanouts="5", **given)]
+        self.assertEqual(alone, [line[:2] for line in self.losses(sampler="labor", fanouts="4", **given)])
+        # Ranks read them together.
+        given = dict(given, edge_weight="v", sampler="labor", fanouts="4")
+        del given["average_every"]
+        for servers in (None, ",".join(self.box.servers(self.graph, (1, 0))[1])):
+            where = dict(servers=servers) if servers else dict(graph=self.graph)
+            ranks = start_ranks(self.box, 2, **{**SMALL, **where, **given})
+            for rank in ranks:
+                self.assertEqual(0, rank.wait())
+            apart = [line["loss"] for line in read_log(self.box.folder / "rank0.jsonl")[1]]
+            together = [line["loss"] for line in train(self.box, logical_ranks=2,
+                                                       **{**SMALL, **where, **given})[1]]
+            self.assertEqual(apart, together)
 
     def test_a_run_goes_on_and_is_measured_with_its_weights(self):
         whole = self.losses(edge_weight="w")

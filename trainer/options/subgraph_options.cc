@@ -29,20 +29,6 @@ Status CheckOneRelation(DrawKind kind, const Schema& schema) {
       SamplerOf(kind).name, schema.node_types.size(), schema.relations.size());
 }
 
-Status CheckClusters(const SubgraphOptions& options, const SubgraphPlace& place) {
-  if (place.clusters == 0) {
-    return FailedPrecondition(
-        "--sampler cluster: the partition folder has no clusters; make them with "
-        "'halograph-partition run --batch-clusters N', or give another --sampler");
-  }
-  const bool one = ClustersOfBatch(options, place) == 1 && place.clusters > 1;
-  if (!options.cluster_weights || !one) return OkStatus();
-  return InvalidArgument(
-      "--cluster-weights: a minibatch has one of {} clusters, and edges between clusters, which "
-      "are to be weighed, are in none; give --clusters-per-batch 2 or more",
-      place.clusters);
-}
-
 }  // namespace
 
 void AddSubgraphRows(OptionTable& rows, SubgraphOptions* o) {
@@ -78,15 +64,29 @@ void AddSubgraphRows(OptionTable& rows, SubgraphOptions* o) {
 }
 
 int64_t ClustersOfBatch(const SubgraphOptions& options, const SubgraphPlace& place) {
+  const int64_t most = std::clamp<int64_t>(place.clusters, 1, kMaxFanout);
   if (options.clusters_per_batch > 0) {
-    return std::min<int64_t>(options.clusters_per_batch, place.clusters);
+    return std::min<int64_t>(options.clusters_per_batch, most);
   }
   const double share = static_cast<double>(place.batch_size) /
                        static_cast<double>(std::max<int64_t>(place.training_rows, 1));
   const double clusters = std::round(share * static_cast<double>(place.clusters));
   const int64_t least = options.cluster_weights ? 2 : 1;
-  const int64_t most = std::min<int64_t>(place.clusters, kMaxFanout);
   return std::min(std::max(static_cast<int64_t>(std::min(clusters, 1e9)), least), most);
+}
+
+Status CheckClusters(const SubgraphOptions& options, const SubgraphPlace& place) {
+  if (place.clusters == 0) {
+    return FailedPrecondition(
+        "--sampler cluster: the partition folder has no clusters; make them with "
+        "'halograph-partition run --batch-clusters N', or give another --sampler");
+  }
+  const bool one = ClustersOfBatch(options, place) == 1 && place.clusters > 1;
+  if (!options.cluster_weights || !one) return OkStatus();
+  return InvalidArgument(
+      "--cluster-weights: a minibatch has one of {} clusters, and edges between clusters, which "
+      "are to be weighed, are in none; give --clusters-per-batch 2 or more",
+      place.clusters);
 }
 
 StatusOr<SamplingSpec> SubgraphSpec(const SubgraphOptions& options, DrawKind kind, int64_t layers,
@@ -105,7 +105,6 @@ StatusOr<SamplingSpec> SubgraphSpec(const SubgraphOptions& options, DrawKind kin
       rule.walk_length = options.walk_length;
       break;
     default:
-      HG_RETURN_IF_ERROR(CheckClusters(options, place));
       rule.fanout = static_cast<int32_t>(ClustersOfBatch(options, place));
       rule.cluster_weights = options.cluster_weights;
   }

@@ -33,13 +33,17 @@ struct SubgraphPlace {
   int64_t batch_size = 0;
 };
 
-// Clusters that a minibatch has.
+// Clusters that a minibatch has; 1 where there are none.
 [[nodiscard]] int64_t ClustersOfBatch(const SubgraphOptions& options, const SubgraphPlace& place);
 
-// The same draw in each of `layers` layers, of a kind that is graph-wise.
-//   InvalidArgument     a graph of several node types or relations, or clusters to be weighed of
-//                       which a minibatch has only one
-//   FailedPrecondition  clusters are to be drawn, and the graph has none
+// Whether clusters can be drawn as asked.
+//   FailedPrecondition  the graph has none: what makes them is named
+//   InvalidArgument     clusters are to be weighed of which a minibatch has only one
+[[nodiscard]] Status CheckClusters(const SubgraphOptions& options, const SubgraphPlace& place);
+
+// The same draw in each of `layers` layers, of a kind that is graph-wise. Of clusters it requires
+// CheckClusters before anything is drawn.
+//   InvalidArgument  a graph of several node types or relations
 [[nodiscard]] StatusOr<SamplingSpec> SubgraphSpec(const SubgraphOptions& options, DrawKind kind,
                                                   int64_t layers, const SubgraphPlace& place);
 

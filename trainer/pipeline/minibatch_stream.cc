@@ -26,6 +26,7 @@ constexpr int64_t kPlanBytesARow = 16;
 void TakeRows(FoundRows found, Step* step) {
   step->rows = std::ssize(found.positions);
   step->labels = std::move(found.labels);
+  step->weighs_rows = found.weighed;
   step->row_weights = std::move(found.weights);
   if (step->rows == 0) {
     step->minibatch = {};

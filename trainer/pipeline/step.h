@@ -3,7 +3,7 @@
 //
 //   schedule   key, seeds, labels, rows
 //   sample     minibatch, blocks, seed_types, split; what `seeds` lists is given up; where rows are
-//              found in the minibatch, rows, labels and row_weights
+//              found in the minibatch, rows, labels, weighs_rows and row_weights
 //   compact    where the last layer is compacted apart: raw is given up for what minibatch still
 //              lacks; blocks and split are made here
 //   plan       ticket, where remote rows are cached
@@ -66,9 +66,12 @@ struct Step {
   LayerBlocks blocks;  // as the recipe asks for them
   // Node type of each of minibatch.seed_positions, which are of the ids that are asked for.
   std::vector<int> seed_types;
-  std::optional<int64_t> ticket = {};   // of the cache; empty: it was not told of the step
-  LabelRows labels;                     // of the rows
-  std::vector<float> row_weights = {};  // what each row's loss counts; empty: all alike
+  std::optional<int64_t> ticket = {};  // of the cache; empty: it was not told of the step
+  LabelRows labels;                    // of the rows
+  // Of a subgraph that was drawn by chance: what each row's loss counts stands for rows that were
+  // not drawn, so that the step counts even without rows.
+  bool weighs_rows = false;
+  std::vector<float> row_weights = {};  // of the rows, if so; else all count alike
   int64_t rows = 0;                     // of the task that the step is about: seeds, or edges
   std::unique_ptr<StepTensors> tensors = nullptr;
 
@@ -84,6 +87,8 @@ struct Step {
   // sampled.
   ItemBytes bytes = {};
 
+  // Whether it has a share in the loss.
+  [[nodiscard]] bool counts() const { return rows > 0 || weighs_rows; }
   // By node type: the nodes whose rows stores are asked for.
   [[nodiscard]] const std::vector<std::vector<int64_t>>& nodes_to_gather() const {
     return split.gathered.empty() ? minibatch.nodes : split.gathered;

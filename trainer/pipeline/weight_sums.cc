@@ -1,9 +1,12 @@
 #include "trainer/pipeline/weight_sums.h"
 
-#include <algorithm>
 #include <numeric>
+#include <optional>
+#include <span>
 
 #include "trainer/pipeline/batch_maker.h"
+#include "trainer/pipeline/minibatch_stream.h"
+#include "trainer/seeds/seed_source.h"
 
 namespace halograph {
 namespace {
@@ -19,6 +22,17 @@ BatchRecipe AllEdgesOf(const EdgeWeighing& weights) {
   return recipe;
 }
 
+// Of the minibatch's seeds.
+void SumEdges(const Minibatch& minibatch, int type, std::span<float> sums) {
+  const Block& block = minibatch.layers.front().blocks.front();
+  const std::vector<int64_t>& nodes = minibatch.nodes[static_cast<size_t>(type)];
+  const auto begin = block.coefficients.begin();
+  for (size_t v = 0; v + 1 < block.indptr.size(); ++v) {
+    sums[static_cast<size_t>(nodes[v])] = static_cast<float>(
+        std::accumulate(begin + block.indptr[v], begin + block.indptr[v + 1], 0.0));
+  }
+}
+
 }  // namespace
 
 void WeightSums::SetDegrees(Minibatch* minibatch) const {
@@ -32,30 +46,29 @@ void WeightSums::SetDegrees(Minibatch* minibatch) const {
   }
 }
 
-StatusOr<std::shared_ptr<const WeightSums>> ReadWeightSums(GraphStore* graph, RowStore* rows,
-                                                           const EdgeWeighing& weights,
-                                                           const CallContext& like) {
+StatusOr<std::vector<float>> ReadWeightSums(GraphStore* graph, RowStore* rows,
+                                            const EdgeWeighing& weights, RankOfWorld own,
+                                            size_t threads, const CancelToken* cancel) {
   const BatchMaker maker(graph, rows, AllEdgesOf(weights));
-  const Schema& schema = graph->info().schema;
-  const int type = schema.DestinationType(weights.pulled.front().relation);
-  const int64_t count = schema.node_types[static_cast<size_t>(type)].count;
-  std::vector<float> sums(static_cast<size_t>(count));
-  for (int64_t first = 0; first < count; first += kNodesAtOnce) {
-    Step step;
-    step.rows = std::min(kNodesAtOnce, count - first);
-    StepSeeds seeds;
-    seeds.seeds = {{.type = type, .ids = std::vector<int64_t>(static_cast<size_t>(step.rows))}};
-    std::iota(seeds.seeds.front().ids.begin(), seeds.seeds.front().ids.end(), first);
-    HG_RETURN_IF_ERROR(maker.Sample(seeds, 0, like, &step));
-    HG_RETURN_IF_ERROR(maker.PullRows(like, &step));
-    const Block& block = step.minibatch.layers.front().blocks.front();
-    for (size_t v = 0; v + 1 < block.indptr.size(); ++v) {
-      const auto begin = block.coefficients.begin();
-      sums[static_cast<size_t>(first) + v] = static_cast<float>(
-          std::accumulate(begin + block.indptr[v], begin + block.indptr[v + 1], 0.0));
-    }
+  const GraphInfo& info = graph->info();
+  const int type = info.schema.DestinationType(weights.pulled.front().relation);
+  const NodeRange nodes(type, info.book.NodeBoundaries(type));
+  StreamOptions options;
+  options.purpose = BatchPurpose::kPredict;
+  options.rank = own.rank;
+  options.world_size = own.world_size;
+  options.batch_size = kNodesAtOnce;
+  options.threads = threads;
+  options.prefetch = threads;
+  options.sampled_ahead = static_cast<int64_t>(threads);
+  options.cancel = cancel;
+  MinibatchStream stream(&maker, &nodes, SplitRows(nodes.part_rows(), own.world_size), options);
+  std::vector<float> sums(static_cast<size_t>(nodes.rows()));
+  while (true) {
+    HG_ASSIGN_OR_RETURN(const std::optional<Step> step, stream.Next());
+    if (!step.has_value()) return sums;
+    if (step->rows > 0) SumEdges(step->minibatch, type, sums);
   }
-  return std::make_shared<const WeightSums>(type, std::move(sums));
 }
 
 }  // namespace halograph

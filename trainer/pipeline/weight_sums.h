@@ -2,16 +2,17 @@
 // GCN divides by where its sums over drawn edges are estimates.
 #pragma once
 
-#include <cstdint>
-#include <memory>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
 #include "client/graph_store.h"
 #include "client/row_store.h"
+#include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/sampling/minibatch.h"
 #include "trainer/pipeline/edge_weights.h"
+#include "trainer/seeds/seed_split.h"
 
 namespace halograph {
 
@@ -30,9 +31,12 @@ class WeightSums {
   const std::vector<float> sums_;
 };
 
-// Reads the weight of every edge of the only relation of `weights`, once. `like`: the token and
-// deadline of its calls. Errors as BatchMaker::Sample and PullRows.
-[[nodiscard]] StatusOr<std::shared_ptr<const WeightSums>> ReadWeightSums(
-    GraphStore* graph, RowStore* rows, const EdgeWeighing& weights, const CallContext& like);
+// By global id, those of the nodes that `own` has of all (SplitRows); 0 of the others. Reads the
+// weight of every edge that leads there, by the only relation of `weights`. `threads`: as
+// StreamOptions'. Errors as MinibatchStream::Next.
+[[nodiscard]] StatusOr<std::vector<float>> ReadWeightSums(GraphStore* graph, RowStore* rows,
+                                                          const EdgeWeighing& weights,
+                                                          RankOfWorld own, size_t threads,
+                                                          const CancelToken* cancel);
 
 }  // namespace halograph

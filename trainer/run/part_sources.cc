@@ -54,6 +54,7 @@ class SourceOfRun : public PartSource {
     session.trace = run_.trace;
     session.told_of_memory = run_.told_of_memory;
     session.feature_scales = run_.feature_scales;
+    session.tables = run_.tables;
     session.device = run_.device;
     // Of the same queues: what a device keeps of a queue's memory is not for others.
     session.compact = run_.compact;

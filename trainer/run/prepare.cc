@@ -146,10 +146,6 @@ Status OpenTaskOf(Session& session) {
     return task.status();
   }
   session.task = std::move(*task);
-  if (options.sampler.graph_wise()) {
-    HG_RETURN_IF_ERROR(Annotate(session.task->FindRowsInSubgraphs(session.stores),
-                                "--sampler " + options.sampler.name));
-  }
   session.task->MoveTo(session.device.torch());
   return OkStatus();
 }
@@ -176,6 +172,13 @@ void WarnOfLongWarmUp(const Session& session) {
       options.control.warmup_steps, length.steps, options.epochs, length.steps_per_epoch,
       LearningRate(options.control, options.learning_rate, length.steps - 1, length),
       options.learning_rate);
+}
+
+void WarnOfLargeBulk(const Session& session) {
+  const int64_t steps = LengthOf(session).steps_per_epoch;
+  if (session.options.bulk <= std::max<int64_t>(steps, 1)) return;
+  spdlog::warn("--bulk {}: an epoch has {} steps, and so many are sampled together",
+               session.options.bulk, steps);
 }
 
 // That rows of these tensors can be pulled: none is. `what` they are.
@@ -316,14 +319,10 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   HG_RETURN_IF_ERROR(ResolveModel(session.stores.graph->info().schema, &session.options));
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
   HG_RETURN_IF_ERROR(PrepareMinibatches(session, inputs));
-  if (infer == nullptr) {
-    HG_RETURN_IF_ERROR(PrepareSampler(session, options.model_options->NeedsOf(kind->needs)));
-  }
   if (options.model_options->NeedsOf(kind->needs).neighbors && options.rank == 0) {
     WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);
   }
   if (options.rank == 0 && infer == nullptr && !options.part_only) TellOfSubParts(options);
-  if (options.rank == 0 && infer == nullptr) WarnOfSampler(session, kind->needs);
   if (options.rank == 0) {
     WarnOfUnreadEdgeFeatures(session.stores.graph->info().schema, options.sampling_weights,
                              options.edge_weight);
@@ -338,6 +337,10 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   facts["device"] = session.device.is_cpu() ? "cpu" : "cuda";
   if (!options.part_only) facts["outputs"] = session.task->output_dim();  // else CheckAveraged's
   HG_RETURN_IF_ERROR(session.ranks->Agree(facts));
+  if (infer == nullptr) {
+    HG_RETURN_IF_ERROR(PrepareSampler(session, options.model_options->NeedsOf(kind->needs)));
+    if (options.rank == 0) WarnOfSampler(session, kind->needs);
+  }
   HG_RETURN_IF_ERROR(
       FindFeatureScales(session, inputs->features, infer == nullptr ? "" : infer->checkpoint));
   TakeFeatureScales(session.feature_scales, &inputs->features);
@@ -356,7 +359,10 @@ RunLength LengthOf(const Session& session) {
 }
 
 Status CheckRows(Session& session, const RunInputs& inputs) {
-  if (session.options.rank == 0) WarnOfLongWarmUp(session);
+  if (session.options.rank == 0) {
+    WarnOfLongWarmUp(session);
+    WarnOfLargeBulk(session);
+  }
   if (session.options.part_only) return OkStatus();
   std::vector<int> learnt;
   for (const LearntType& type : inputs.learnt) learnt.push_back(type.node_type);

@@ -1,58 +1,56 @@
 #include "trainer/run/sampling.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "common/base/log.h"
 #include "common/base/units.h"
+#include "common/sampling/samplers/cluster_list.h"
 #include "common/sampling/samplers/make_walk_weights.h"
 #include "common/sampling/samplers/symmetry.h"
+#include "trainer/distributed/wait_together.h"
 #include "trainer/pipeline/batch_schedule.h"
 #include "trainer/pipeline/weight_sums.h"
 
 namespace halograph {
 namespace {
 
-int64_t ClustersOf(const GraphInfo& info) {
-  int64_t clusters = 0;
-  for (const std::vector<int64_t>& bounds : info.clusters) {
-    clusters += std::max<int64_t>(std::ssize(bounds) - 1, 0);
-  }
-  return clusters;
-}
-
 SubgraphPlace PlaceOf(const Session& session) {
   const GraphInfo& info = session.stores.graph->info();
   return {.schema = info.schema,
-          .clusters = ClustersOf(info),
+          .clusters = static_cast<int64_t>(ClusterList(info.clusters).size()),
           .training_rows = session.task->source(BatchPurpose::kTrain)->rows(),
           .batch_size = session.options.batch_size};
 }
 
-Status CheckRoom(const Session& session, const char* what, int64_t bytes) {
+// `instead`: what needs none of it.
+Status CheckRoom(const Session& session, const char* what, int64_t bytes, const char* instead) {
   const TrainOptions& options = session.options;
   if (bytes <= options.sampler_memory) return OkStatus();
-  return ResourceExhausted(
-      "{} take {} here, and --sampler-memory is {}: raise that, or give --sampler ladies or "
-      "neighbor, which keep none",
-      what, FormatBytes(bytes), FormatBytes(options.sampler_memory));
+  return ResourceExhausted("{} take {} here, and --sampler-memory is {}: raise that, or {}", what,
+                           FormatBytes(bytes), FormatBytes(options.sampler_memory), instead);
 }
 
 // A minibatch makes the store read the degrees of all nodes, and keep them.
-Status ReadDegrees(const Session& session, const SamplingSpec& sampling) {
+Status ReadDegrees(const Session& session, const SamplingSpec& sampling,
+                   const CancelToken& cancel) {
   const Schema& schema = session.stores.graph->info().schema;
   int64_t bytes = 0;
   for (size_t r = 0; r < schema.relations.size(); ++r) {
     bytes += 4 * schema.node_types[schema.SourceType(static_cast<int>(r))].count;
   }
-  HG_RETURN_IF_ERROR(CheckRoom(session, "the degrees of all nodes", bytes));
-  CallContext context{.cancel = &session.cancel};
+  HG_RETURN_IF_ERROR(CheckRoom(session, "the degrees of all nodes", bytes,
+                               "give --sampler ladies or neighbor, which keep none"));
+  CallContext context{.cancel = &cancel};
   Minibatch none;
   return session.stores.graph->Sample({.spec = &sampling}, context, &none);
 }
 
-AskTopology AskOf(const Session& session) {
-  return [&session](const TopologyQuestions& questions, TopologyAnswers* answers) {
-    CallContext context{.cancel = &session.cancel};
+AskTopology AskOf(const Session& session, const CancelToken& cancel) {
+  return [&](const TopologyQuestions& questions, TopologyAnswers* answers) {
+    CallContext context{.cancel = &cancel};
     return session.stores.graph->Ask(questions, context, answers);
   };
 }
@@ -71,13 +69,14 @@ void TellOfWalks(const Session& session, const WalkWeights& walks) {
       walks.unseen());
 }
 
-Status FindWalkChances(Session& session, const DrawRule& rule) {
+Status FindWalkChances(Session& session, const DrawRule& rule, const CancelToken& cancel) {
   const TrainOptions& options = session.options;
   const GraphInfo& info = session.stores.graph->info();
   constexpr int64_t kBytes = 4;  // a node, and an edge
   HG_RETURN_IF_ERROR(
       CheckRoom(session, "the chances of all nodes and edges",
-                kBytes * (info.schema.node_types[0].count + info.schema.relations[0].count)));
+                kBytes * (info.schema.node_types[0].count + info.schema.relations[0].count),
+                "give --sampler saint-node or neighbor, which keep none"));
   const WalkWeighing wanted{
       .relation = 0,
       .rule = rule,
@@ -90,21 +89,29 @@ Status FindWalkChances(Session& session, const DrawRule& rule) {
     for (const uint64_t seed : batch_seeds) {
       requests.push_back({.batch_seed = seed, .spec = &one_layer, .edge_ids = true});
     }
-    CallContext context{.cancel = &session.cancel};
+    CallContext context{.cancel = &cancel};
     return session.stores.graph->Sample(requests, context, minibatches);
   };
+  if (options.rank == 0) {
+    spdlog::info("--sampler saint-walk: finding the chances of {} nodes and {} edges, once",
+                 info.schema.node_types[0].count, info.schema.relations[0].count);
+  }
   HG_ASSIGN_OR_RETURN(session.tables.walks,
-                      MakeWalkWeights(info.schema, wanted, AskOf(session), sample));
+                      MakeWalkWeights(info.schema, wanted, AskOf(session, cancel), sample));
   TellOfWalks(session, *session.tables.walks);
   return OkStatus();
 }
 
+std::string EstimatesAndWeights(const TrainOptions& options) {
+  return fmt::format("--sampler {} and --edge-weight {}", options.sampler.name,
+                     options.edge_weight);
+}
+
 // What is left out of a minibatch is taken off numbers of edges, and of sums of weights it cannot
 // be: nobody pulls the weights of edges that are not there.
-Status FindWeightSums(Session& session) {
+Status CheckWeightSums(const Session& session) {
   const TrainOptions& options = session.options;
-  const std::string what =
-      fmt::format("--sampler {} and --edge-weight {}", options.sampler.name, options.edge_weight);
+  const std::string what = EstimatesAndWeights(options);
   if (session.task->predicts_outputs()) {
     return InvalidArgument(
         "{}: --model {} divides by sums of weights over all neighbours, and task '{}' leaves edges "
@@ -112,13 +119,61 @@ Status FindWeightSums(Session& session) {
         what, options.model, session.task->name());
   }
   const int64_t bytes = 4 * session.stores.graph->info().schema.node_types[0].count;
-  HG_RETURN_IF_ERROR(
-      Annotate(CheckRoom(session, "sums of the edge weights of all nodes", bytes), what));
-  HG_ASSIGN_OR_RETURN(
-      session.tables.weight_sums,
-      ReadWeightSums(session.stores.graph.get(), session.stores.rows.get(),
-                     session.train_maker->recipe().edge_weights, {.cancel = &session.cancel}));
+  return Annotate(CheckRoom(session, "sums of the edge weights of all nodes", bytes,
+                            "leave --edge-weight out, or give --sampler neighbor"),
+                  what);
+}
+
+// Each rank reads those of its share of the nodes: the sums of others are 0, and added.
+Status FindWeightSums(Session& session) {
+  const TrainOptions& options = session.options;
+  const Schema& schema = session.stores.graph->info().schema;
+  HG_RETURN_IF_ERROR(CheckWeightSums(session));
+  const std::string what = EstimatesAndWeights(options);
+  if (options.rank == 0) {
+    spdlog::info("{}: reading the weights of all {} edges, once", what, schema.relations[0].count);
+  }
+  std::vector<float> sums;
+  const RankWork read = [&](const CancelToken& cancel) -> Status {
+    HG_ASSIGN_OR_RETURN(sums,
+                        ReadWeightSums(session.stores.graph.get(), session.stores.rows.get(),
+                                       session.train_maker->recipe().edge_weights,
+                                       {options.rank, options.world_size},
+                                       static_cast<size_t>(session.sampler.minibatches), &cancel));
+    return OkStatus();
+  };
+  HG_RETURN_IF_ERROR(WorkTogether(*session.ranks, &session.cancel, read,
+                                  "meeting while the weights of all edges are read"));
+  HG_RETURN_IF_ERROR(session.ranks->AllReduceSum(
+      torch::from_blob(sums.data(), {std::ssize(sums)}, torch::kFloat32),
+      "all-reduce of sums of edge weights"));
+  session.tables.weight_sums = std::make_shared<const WeightSums>(0, std::move(sums));
   return OkStatus();
+}
+
+bool KnowsWholeGraph(DrawKind kind) {
+  const DrawRule rule{.kind = kind};
+  return rule.graph_wise() || rule.by_all_degrees();
+}
+
+// What a sampler knows of the whole graph, but for sums of weights. Whether the graph is symmetric
+// is one question, which rank 0 asks for all.
+Status ReadForSampler(Session& session, const CancelToken& cancel) {
+  const SamplingSpec& sampling = session.train_maker->recipe().sampling;
+  const DrawRule rule{.kind = sampling.kind()};
+  if (rule.graph_wise()) {
+    HG_RETURN_IF_ERROR(
+        session.task->FindRowsInSubgraphs(session.stores, rule.by_all_degrees(), &cancel));
+  }
+  const bool clusters = rule.kind == DrawKind::kCluster;
+  if (rule.graph_wise() && !clusters && session.options.rank == 0) {
+    const GraphInfo& info = session.stores.graph->info();
+    HG_RETURN_IF_ERROR(
+        CheckSymmetric(info.schema, 0, info.book.num_parts(), AskOf(session, cancel)));
+  }
+  if (rule.by_all_degrees()) HG_RETURN_IF_ERROR(ReadDegrees(session, sampling, cancel));
+  if (rule.kind != DrawKind::kSaintWalk) return OkStatus();
+  return FindWalkChances(session, sampling.layers[0][0].rule, cancel);
 }
 
 }  // namespace
@@ -152,18 +207,17 @@ Status PrepareSampler(Session& session, const ModelNeeds& needs) {
   const TrainOptions& options = session.options;
   if (!needs.neighbors) return OkStatus();
   const BatchRecipe& recipe = session.train_maker->recipe();
-  const DrawRule rule{.kind = recipe.sampling.kind()};
-  const auto named = [&](const Status& status) {
-    return Annotate(status, "--sampler " + options.sampler.name);
-  };
-  if (rule.graph_wise() && rule.kind != DrawKind::kCluster) {
-    const GraphInfo& info = session.stores.graph->info();
-    HG_RETURN_IF_ERROR(
-        named(CheckSymmetric(info.schema, 0, info.book.num_parts(), AskOf(session))));
+  const std::string sampler = "--sampler " + options.sampler.name;
+  if (recipe.sampling.kind() == DrawKind::kCluster) {
+    HG_RETURN_IF_ERROR(CheckClusters(options.sampler.subgraph, PlaceOf(session)));
   }
-  if (rule.by_all_degrees()) HG_RETURN_IF_ERROR(named(ReadDegrees(session, recipe.sampling)));
-  if (rule.kind == DrawKind::kSaintWalk) {
-    HG_RETURN_IF_ERROR(named(FindWalkChances(session, recipe.sampling.layers[0][0].rule)));
+  if (KnowsWholeGraph(recipe.sampling.kind())) {
+    const RankWork read = [&](const CancelToken& cancel) {
+      return Annotate(ReadForSampler(session, cancel), sampler);
+    };
+    HG_RETURN_IF_ERROR(
+        WorkTogether(*session.ranks, &session.cancel, read,
+                     fmt::format("meeting while {} reads what it knows of the graph", sampler)));
   }
   const bool sums = options.sampler.estimates() && needs.source_degrees;
   return sums && !recipe.edge_weights.pulled.empty() ? FindWeightSums(session) : OkStatus();
@@ -177,15 +231,13 @@ void WarnOfSampler(const Session& session, const ModelNeeds& needs) {
         "sums are biased; means are not, as those of --model sage",
         options.sampler.name, options.model);
   }
-  const SeedSource& train = *session.task->source(BatchPurpose::kTrain);
-  const int64_t steps = session.Shards(train).Steps(options.batch_size);
-  if (options.bulk > steps) {
-    spdlog::warn("--bulk {}: an epoch has {} steps, and so many are sampled together", options.bulk,
-                 steps);
-  }
   if (options.sampler.kind() != DrawKind::kCluster) return;
   const SubgraphPlace place = PlaceOf(session);
   const int64_t drawn = ClustersOfBatch(options.sampler.subgraph, place);
+  if (options.sampler.subgraph.clusters_per_batch > place.clusters) {
+    spdlog::warn("--clusters-per-batch {}: the graph has {} clusters, and a minibatch all of them",
+                 options.sampler.subgraph.clusters_per_batch, place.clusters);
+  }
   const double rows = static_cast<double>(place.training_rows) * static_cast<double>(drawn) /
                       static_cast<double>(place.clusters);
   if (options.sampler.subgraph.clusters_per_batch > 0 ||

@@ -345,6 +345,13 @@ StatusOr<NodeTaskRows> ReadNodeTask(const Stores& stores, const std::string& nam
   return read;
 }
 
+StatusOr<LabeledSeeds> ReadWholeTrainSet(const Stores& stores, const std::string& name,
+                                         const LabelRule& rule) {
+  const Schema& schema = stores.graph->info().schema;
+  HG_ASSIGN_OR_RETURN(const int index, ChooseTask(schema, name));
+  return ReadSet(stores, schema.tasks[index], "train", rule, {});
+}
+
 StatusOr<std::vector<int64_t>> CountLabels(const Stores& stores, const NodeTaskRows& task,
                                            std::string_view set) {
   HG_ASSIGN_OR_RETURN(const int index, ChooseTask(stores.graph->info().schema, task.name));

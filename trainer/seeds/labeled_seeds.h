@@ -65,6 +65,11 @@ struct NodeTaskRows {
                                                   std::optional<NodeTaskKind> asked = {},
                                                   RankOfWorld who = {});
 
+// The rows of all ranks of the train set of a task that was read. Errors as TaskSets::Read.
+[[nodiscard]] StatusOr<LabeledSeeds> ReadWholeTrainSet(const Stores& stores,
+                                                       const std::string& name,
+                                                       const LabelRule& rule);
+
 // How often each label occurs in a set, over all ranks: each looks at all rows once, a part at a
 // time. Of classes one count each; of several labels how many rows have a 0 of each, then how many
 // a

@@ -56,7 +56,8 @@ struct FoundRows {
   int type = 0;                    // of their nodes, index in the schema
   std::vector<int32_t> positions;  // of each row's node among the minibatch's of that type
   LabelRows labels;                // of the rows
-  std::vector<float> weights;      // what each row's loss counts; empty: all alike
+  bool weighed = false;            // whether rows stand for others, that were not drawn
+  std::vector<float> weights;      // what each row's loss counts then; else all count alike
 };
 
 // The rows of one set of a task: of all ranks they are counted, this rank's are here. Immutable;

@@ -7,10 +7,18 @@
 #include <utility>
 #include <vector>
 
+#include "client/graph_store.h"
+#include "common/base/cancel.h"
+#include "common/base/status.h"
 #include "trainer/seeds/labeled_seeds.h"
 #include "trainer/seeds/seed_source.h"
 
 namespace halograph {
+
+// Without the rows of nodes that no edge of `relation` leads to: what draws by degree, or of edges,
+// never has them. `rows`: of the relation's node type, sorted by seed. Errors as GraphStore::Ask.
+[[nodiscard]] StatusOr<LabeledSeeds> RowsWithEdges(GraphStore& graph, int relation,
+                                                   LabeledSeeds rows, const CancelToken* cancel);
 
 class SubgraphSeeds final : public SeedSource {
  public:

@@ -137,14 +137,24 @@ void NodeTask::AddWholeParts(std::vector<NodesOfType> nodes) {
   }
 }
 
-Status NodeTask::FindRowsInSubgraphs(const Stores& stores) {
+Status NodeTask::FindRowsInSubgraphs(const Stores& stores, bool by_edges,
+                                     const CancelToken* cancel) {
   if (node_types_.size() != 1) {
     return InvalidArgument("task '{}' has nodes of {} types, and a subgraph is of one", name_,
                            node_types_.size());
   }
-  HG_ASSIGN_OR_RETURN(NodeTaskRows all, ReadNodeTask(stores, name_, rule_.kind));
-  weight_of_all_ = WeightOf(all.train.labels);
-  found_.emplace(Find(BatchPurpose::kTrain), node_types_.front(), std::move(all.train));
+  HG_ASSIGN_OR_RETURN(LabeledSeeds all, ReadWholeTrainSet(stores, name_, rule_));
+  if (by_edges) {
+    HG_ASSIGN_OR_RETURN(all, RowsWithEdges(*stores.graph, 0, std::move(all), cancel));
+  }
+  if (all.seeds.empty()) {
+    return FailedPrecondition(
+        "task '{}': no node of the train set has an edge, so that no subgraph has one; give "
+        "--sampler saint-walk or neighbor",
+        name_);
+  }
+  weight_of_all_ = WeightOf(all.labels);
+  found_.emplace(Find(BatchPurpose::kTrain), node_types_.front(), std::move(all));
   return OkStatus();
 }
 

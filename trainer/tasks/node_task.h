@@ -41,9 +41,9 @@ class NodeTask : public TrainingTask {
   void Resolve(TaskOptions* options) const override { options->node.kind = rule_.kind; }
 
   // The labelled rows. Of rows that count one over their chance to be in the subgraph, all those of
-  // the train set: their losses' sum stands for that of all.
+  // the train set that can be: their losses' sum stands for that of all.
   double LossWeight(const Step& batch) const override {
-    return batch.row_weights.empty() ? WeightOf(batch.labels) : weight_of_all_;
+    return batch.weighs_rows ? weight_of_all_ : WeightOf(batch.labels);
   }
   bool weighs_rows() const override {
     return found_.has_value() || labels_.front().labelled < labels_.front().rows;
@@ -60,7 +60,8 @@ class NodeTask : public TrainingTask {
                    const CancelToken* cancel) override;
 
   bool can_predict() const override { return true; }
-  Status FindRowsInSubgraphs(const Stores& stores) override;
+  Status FindRowsInSubgraphs(const Stores& stores, bool by_edges,
+                             const CancelToken* cancel) override;
 
   // From now on every step of a set has these nodes as seeds too (WholePartSeeds).
   void AddWholeParts(std::vector<NodesOfType> nodes);

@@ -59,7 +59,8 @@ torch::Tensor TrainingTask::Predict(PredictWhat /*what*/,
   throw std::logic_error("this task predicts nothing");
 }
 
-Status TrainingTask::FindRowsInSubgraphs(const Stores& /*stores*/) {
+Status TrainingTask::FindRowsInSubgraphs(const Stores& /*stores*/, bool /*by_edges*/,
+                                         const CancelToken* /*cancel*/) {
   return InvalidArgument(
       "task '{}' is about edges, and subgraphs are drawn for tasks about nodes alone; give "
       "--sampler neighbor, labor, ladies or fastgcn",

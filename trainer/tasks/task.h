@@ -112,7 +112,7 @@ class TrainingTask {
   // divided by the sum of LossWeight.
   [[nodiscard]] virtual BatchLoss Loss(const std::vector<torch::Tensor>& outputs,
                                        const Step& batch) = 0;
-  // How much the batch's rows weigh. Asked of batches that have rows.
+  // How much the batch's rows weigh. Asked of batches that count (Step::counts).
   [[nodiscard]] virtual double LossWeight(const Step& batch) const {
     return static_cast<double>(batch.rows);
   }
@@ -170,10 +170,13 @@ class TrainingTask {
   // Whether the model's outputs are the embeddings of nodes, and the only thing to be predicted of
   // them. Else embeddings are what the model says (Model::Embed), and Predict has the rest.
   [[nodiscard]] virtual bool predicts_outputs() const { return false; }
-  // From now on training steps are about the rows that a drawn subgraph has. `stores`: its own.
-  //   InvalidArgument  the task's rows are no nodes of one type
-  //   else             as TaskSets::Read
-  [[nodiscard]] virtual Status FindRowsInSubgraphs(const Stores& stores);
+  // From now on training steps are about the rows that a drawn subgraph has. `stores`: its own, of
+  // a graph with one relation. `by_edges`: nodes without edges are in no subgraph.
+  //   InvalidArgument     the task's rows are no nodes of one type
+  //   FailedPrecondition  no row of the train set is in any subgraph
+  //   else                as TaskSets::Read and GraphStore::Ask
+  [[nodiscard]] virtual Status FindRowsInSubgraphs(const Stores& stores, bool by_edges,
+                                                   const CancelToken* cancel);
 
   // Whether Predict works: asked before training.
   [[nodiscard]] virtual bool can_predict() const { return false; }

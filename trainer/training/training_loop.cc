@@ -149,7 +149,7 @@ StatusOr<std::shared_ptr<Step>> TrainingLoop::NextStep(EpochFigures* figures) {
   (*figures)[Figure::kFeatureWait] += waits.feature_s;
   CountBatch(*next, figures);
   CountServers(*next);
-  if (next->rows > 0) (*figures)[Figure::kLossWeight] += session_.task->LossWeight(*next);
+  if (next->counts()) (*figures)[Figure::kLossWeight] += session_.task->LossWeight(*next);
   return std::make_shared<Step>(*std::move(next));
 }
 
@@ -174,8 +174,8 @@ StatusOr<double> TrainingLoop::StepWeight(const Step* next, int64_t step, EpochF
     return static_cast<double>(feed_.shards().SeedsInStep(session_.options.batch_size, step));
   }
   const Stopwatch watch;
-  const bool rows = next != nullptr && next->rows > 0;
-  const double own = rows ? session_.task->LossWeight(*next) : 0;
+  const bool counts = next != nullptr && next->counts();
+  const double own = counts ? session_.task->LossWeight(*next) : 0;
   torch::Tensor sum = torch::full({1}, own, torch::kFloat64);
   HG_RETURN_IF_ERROR(
       session_.ranks->AllReduceSum(sum, "all-reduce of the weight of a step's rows"));

@@ -12,6 +12,7 @@
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
 #include "common/program/program.h"
+#include "common/sampling/samplers/cluster_list.h"
 #include "common/storage/widen_rows.h"
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/measure.h"
@@ -181,10 +182,7 @@ class SamplerBench {
     ways->push_back({fmt::format("saint-node {}", draws), {node, node, node}});
     ways->push_back({fmt::format("saint-edge {}", draws), {edge, edge, edge}});
     ways->push_back({fmt::format("saint-walk {}, length 2", draws), {walk, walk, walk}});
-    int64_t clusters = 0;
-    for (const std::vector<int64_t>& part : stores_.graph->info().clusters) {
-      clusters += std::ssize(part) - 1;
-    }
+    const auto clusters = static_cast<int64_t>(ClusterList(stores_.graph->info().clusters).size());
     if (clusters == 0) return;
     // About as many nodes as draws.
     const int64_t drawn = std::max<int64_t>(1, draws * clusters / nodes_);

@@ -287,9 +287,15 @@ TEST_F(EdgeWeightsTest, DegreesAreSumsOfTheWeightsOfAllEdgesWhateverIsDrawn) {
                                      all.coefficients.begin() + all.indptr[v + 1], 0.0F));
   }
 
-  auto sums = ReadWeightSums(stores_.graph.get(), stores_.rows.get(), recipe.edge_weights, {});
-  ASSERT_TRUE(sums.ok()) << sums.status();
-  recipe.edge_weights.sums = *sums;
+  std::vector<float> sums(static_cast<size_t>(schema().node_types[Paper()].count));
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto share = ReadWeightSums(stores_.graph.get(), stores_.rows.get(), recipe.edge_weights,
+                                      {rank, 3}, 2, nullptr);
+    ASSERT_TRUE(share.ok()) << share.status();
+    EXPECT_THAT(*share, testing::Contains(0.0F));
+    for (size_t v = 0; v < sums.size(); ++v) sums[v] += (*share)[v];
+  }
+  recipe.edge_weights.sums = std::make_shared<const WeightSums>(Paper(), std::move(sums));
   recipe.sampling.layers = {{{cites, {.kind = DrawKind::kLabor, .fanout = 1}}}};
   const StatusOr<Step> drawn = Make(recipe);
   ASSERT_TRUE(drawn.ok()) << drawn.status();

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -409,7 +410,7 @@ TEST_F(NodeTaskTest, RowsOfASubgraphAreThoseWhoseNodesItHas) {
   int64_t other = 0;
   while (std::count(seeds.begin(), seeds.end(), other) > 0) ++other;
 
-  EXPECT_TRUE(task->FindRowsInSubgraphs(stores_).ok());
+  EXPECT_TRUE(task->FindRowsInSubgraphs(stores_, false, nullptr).ok());
   const SeedSource& source = *task->source(BatchPurpose::kTrain);
   EXPECT_TRUE(source.finds_rows());
   EXPECT_EQ(source.rows(), 4);
@@ -428,8 +429,46 @@ TEST_F(NodeTaskTest, RowsOfASubgraphAreThoseWhoseNodesItHas) {
   Step batch = BatchOf<int64_t>(DType::kInt64, 1, {1, -1, 0});
   EXPECT_TRUE(task->weighs_rows());
   EXPECT_EQ(task->LossWeight(batch), 2);
+  batch.weighs_rows = true;
   batch.row_weights = {2, 8, .5};
   EXPECT_EQ(task->LossWeight(batch), 3);
+  // Of a subgraph without rows, too: it stands for all of them.
+  Step empty;
+  empty.weighs_rows = true;
+  EXPECT_TRUE(empty.counts());
+  EXPECT_EQ(task->LossWeight(empty), 3);
+  EXPECT_FALSE(Step().counts());
+}
+
+TEST_F(NodeTaskTest, NodesWithoutEdgesAreNotAmongThoseThatDrawsByEdgesCanHave) {
+  TestGraphSpec spec = RandomGraph({.parts = 2, .nodes = 12});
+  spec.tasks[0].sets.resize(1);
+  spec.tasks[0].sets[0].arrays = {MakeTensor<int64_t>("seeds", {0, 1, 2, 3, 1}),
+                                  MakeTensor<int64_t>("labels", {0, 1, 1, -1, 0})};
+  spec.relations[0].edges = {{5, 1}, {1, 5}, {3, 3}, {0, 7}};  // into seeds: 1 and 3
+  Open(spec);
+  for (const bool by_edges : {false, true}) {
+    const auto task = Task();
+    ASSERT_TRUE(task->FindRowsInSubgraphs(stores_, by_edges, nullptr).ok());
+    Minibatch minibatch;
+    minibatch.nodes = {std::vector<int64_t>(12)};
+    std::iota(minibatch.nodes[0].begin(), minibatch.nodes[0].end(), 0);
+    const FoundRows found = task->source(BatchPurpose::kTrain)->FindRows(minibatch);
+    EXPECT_EQ(found.positions.size(), by_edges ? 3U : 5U);
+    std::vector<int64_t> labels(found.labels.As<int64_t>().begin(),
+                                found.labels.As<int64_t>().end());
+    const std::vector<int64_t> wanted =
+        by_edges ? std::vector<int64_t>{1, 0, -1} : std::vector<int64_t>{0, 1, 1, -1, 0};
+    EXPECT_THAT(labels, testing::UnorderedElementsAreArray(wanted));
+    Step batch;
+    batch.weighs_rows = true;
+    EXPECT_EQ(task->LossWeight(batch), by_edges ? 2 : 4);
+  }
+  spec.relations[0].edges = {{5, 7}};
+  Open(spec);
+  const Status none = Task()->FindRowsInSubgraphs(stores_, true, nullptr);
+  EXPECT_EQ(none.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(none), HasSubstr("no node of the train set has an edge"));
 }
 
 TEST_F(NodeTaskTest, TheLossOfEachRowCountsItsWeight) {
