@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
-"""Samplers by name: the same losses in every mode, and what is refused."""
+"""Samplers by name: the same losses in every mode, what they ask of servers, and what is refused."""
+import pathlib
 import shutil
+import sys
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "bench" / "bulk"))
+import counted
+import predict
 from harness import datasets, links, programs
 from harness.programs import must
 from harness.training import options, start_ranks, read_log, train
@@ -169,6 +174,37 @@ class SamplersTest(programs.ProgramTest):
         result = must(self.box.run("halograph-train", *options(
             graph=self.graph, sampler="cluster", clusters_per_batch=40, epochs=1)))
         self.assertIn("--clusters-per-batch 40: the graph has 20 clusters", result.err)
+
+    def test_messages_and_bytes_are_those_predicted_in_one_process(self):
+        graph = predict.Graph(self.graph)
+        _, addresses = self.box.servers(self.graph, (1, 0))
+        for sampler, sizes, messages, given in (
+                ("neighbor", (5, 3), 4, dict(fanouts="5,3")),
+                ("ladies", (30, 40), 8, dict(layer_nodes="30,40")),
+                ("ladies", (150, 40), 8, dict(layer_nodes="150,40", layer_probability="count")),
+                ("fastgcn", (300, 400), 2, dict(layer_nodes="300,400"))):
+            with self.subTest(**given):
+                found, found_bytes, logged = counted.count(
+                    self.box, addresses, sampler=sampler, **dict(SMALL, batch_size=10, bulk=7), **given)
+                traffic = predict.Traffic(predict.Sampler(
+                    graph, sampler, sizes, given.get("layer_probability", "degree")), 4 << 20)
+                for bulk in predict.bulks(traffic.sampler, SMALL["seed"], 10, 7, epoch=1):
+                    predict.add_bulk(traffic, bulk)
+                # Two bulks of 7: messages by the paper's rows (parts), 4R or 2R a layer, or 2R.
+                self.assertEqual(2 * 2 * messages, traffic.messages)
+                self.assertEqual(traffic.messages, found)
+                self.assertEqual(logged, found_bytes)
+                self.assertAlmostEqual(1, traffic.bytes / found_bytes, delta=0.01)
+
+    def test_a_topology_that_is_here_asks_no_server_for_samples(self):
+        _, addresses = self.box.servers(self.graph, (1, 0))
+        for sampler in (dict(fanouts="5,3"), dict(sampler="ladies"), dict(sampler="fastgcn")):
+            for where, rounds in ((dict(graph=self.graph), 0),
+                                  (dict(servers=",".join(addresses), topology=self.graph, cache="off"), 2)):
+                _, epochs, _ = train(self.box, **SMALL, **where, **sampler)
+                for line in epochs:  # what hybrid mode has is of features
+                    self.assertEqual((0, rounds), (line["remote_sample_bytes"], line["rounds_per_minibatch"]))
+        self.assertEqual((0, 0), tuple(map(counted.Calls.now(self.box, addresses).of, ("calls", "bytes"))))
 
     def test_bulks_that_cannot_be_are_told(self):
         result = must(self.box.run("halograph-train", *options(
