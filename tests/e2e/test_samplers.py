@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Samplers by name: the same losses in every mode, what they ask of servers, and what is refused."""
 import pathlib
+import random
 import shutil
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "bench" / "bulk"))
 import counted
+import one_process
 import predict
 from harness import datasets, links, programs
 from harness.programs import must
@@ -176,7 +178,7 @@ class SamplersTest(programs.ProgramTest):
         self.assertIn("--clusters-per-batch 40: the graph has 20 clusters", result.err)
 
     def test_messages_and_bytes_are_those_predicted_in_one_process(self):
-        graph = predict.Graph(self.graph)
+        graph = one_process.Graph(self.graph)
         _, addresses = self.box.servers(self.graph, (1, 0))
         for sampler, sizes, messages, given in (
                 ("neighbor", (5, 3), 4, dict(fanouts="5,3")),
@@ -186,7 +188,7 @@ class SamplersTest(programs.ProgramTest):
             with self.subTest(**given):
                 found, found_bytes, logged = counted.count(
                     self.box, addresses, sampler=sampler, **dict(SMALL, batch_size=10, bulk=7), **given)
-                traffic = predict.Traffic(predict.Sampler(
+                traffic = predict.Traffic(one_process.Sampler(
                     graph, sampler, sizes, given.get("layer_probability", "degree")), 4 << 20)
                 for bulk in predict.bulks(traffic.sampler, SMALL["seed"], 10, 7, epoch=1):
                     predict.add_bulk(traffic, bulk)
@@ -195,6 +197,19 @@ class SamplersTest(programs.ProgramTest):
                 self.assertEqual(traffic.messages, found)
                 self.assertEqual(logged, found_bytes)
                 self.assertAlmostEqual(1, traffic.bytes / found_bytes, delta=0.01)
+
+    def test_pairs_by_formula_are_the_mean_over_random_parts(self):
+        graph, rows, draws, random_parts = one_process.Graph(self.graph), 3, 300, random.Random(1)
+        seeds = one_process.minibatches(graph, SMALL["seed"], 140)[0]
+        for probability in ("degree", "count"):
+            for layer in one_process.Sampler(graph, "ladies", (150, 10), probability).layers(*seeds):
+                pairs = 0
+                for _ in range(draws):
+                    pairs += len({(part, source) for node in layer.destinations
+                                  for part in (random_parts.randrange(rows),)
+                                  for source in graph.in_edges(node)})
+                self.assertAlmostEqual(1, layer.at_random(rows).pairs * rows * draws / pairs, delta=0.005)
+                self.assertEqual(layer.whole().destinations, layer.at_random(rows).destinations * rows)
 
     def test_a_topology_that_is_here_asks_no_server_for_samples(self):
         _, addresses = self.box.servers(self.graph, (1, 0))

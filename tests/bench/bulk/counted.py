@@ -18,7 +18,8 @@ import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent)]
 import predict  # noqa: E402
-from harness import programs  # noqa: E402  (predict knows where)
+from one_process import Graph, Sampler  # noqa: E402
+from harness import programs  # noqa: E402  (one_process knows where)
 from harness.programs import must  # noqa: E402
 from harness.training import options, read_log  # noqa: E402
 
@@ -102,8 +103,8 @@ def row(args, box, graph, addresses, name):
     sampler, more = SAMPLERS[name]
     sizes = args.fanouts if sampler == "neighbor" else args.layer_nodes
     given = dict(more, **{"fanouts" if sampler == "neighbor" else "layer_nodes": sizes})
-    own = predict.Sampler(graph, sampler, [int(size) for size in sizes.split(",")],
-                          more.get("layer_probability", "degree"))
+    own = Sampler(graph, sampler, [int(size) for size in sizes.split(",")],
+                  more.get("layer_probability", "degree"))
     predicted = predict.Traffic(own, args.max_message_bytes)
     formula = predict.Traffic(own, args.max_message_bytes)
     for bulk in predict.bulks(own, args.seed, args.batch_size, args.bulk, epoch=1):
@@ -116,7 +117,7 @@ def row(args, box, graph, addresses, name):
     parts = graph.parts
     terms = " | ".join(f"{round(predicted.terms[term]) / 1e3:,.0f}" for term in predict.TERMS)
     print(f"| {name} | {args.servers // parts} | {parts} | {predicted.messages} | {messages} | {terms} | "
-          f"{predicted.bytes / 1e3:,.1f} | {found / 1e3:,.1f} | {100 * (predicted.bytes / found - 1):+.3f} % | "
+          f"{predicted.bytes:,} | {found:,} | {100 * (predicted.bytes / found - 1):+.4f} % | "
           f"{100 * (formula.bytes / found - 1):+.2f} % |", flush=True)
     print(f"{name}: the trainer's log has {logged:,} bytes, of {found:,}; largest message "
           f"{round(predicted.largest):,}", file=sys.stderr, flush=True)
@@ -127,14 +128,15 @@ def main():
     box = programs.Sandbox()
     try:
         source = generate(args, box)
-        print("| sampler | c | R | messages predicted | counted | " + " | ".join(predict.TERMS) +
-              " | bytes predicted | counted | off | by formula |", flush=True)
+        print("| sampler | c | R | messages predicted | counted | " +
+              " | ".join(f"{term}, kB" for term in predict.TERMS) +
+              " | bytes predicted | counted | off | by formula |\n" + "| --- " * 13 + "|", flush=True)
         for replicas in map(int, args.replicas.split(",")):
             parts = args.servers // replicas
             folder = box.folder / f"parts-{parts}"
             must(box.run("halograph-partition", "run", *options(
                 input=source, output=folder, parts=parts, method=args.method, seed=args.seed)))
-            graph = predict.Graph(folder)
+            graph = Graph(folder)
             servers, addresses = box.servers(folder, [part for part in range(parts)] * replicas,
                                              "--max-message-bytes", args.max_message_bytes,
                                              *shlex.split(args.serve))
