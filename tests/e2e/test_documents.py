@@ -18,7 +18,8 @@ from harness.training import model_names
 ROOT = pathlib.Path(__file__).parents[2]
 FIRST = ["README.md", "docs/partitioning.md"]  # in this order: they make build/cora
 ALONE = ["docs/tasks.md", "docs/link-prediction.md", "docs/typed-graphs.md"]  # which these do not read
-THEN = ["docs/training.md", "docs/runs.md", "docs/models.md", "docs/samplers.md", "docs/operating.md"]
+THEN = ["docs/training.md", "docs/runs.md", "docs/models.md", "docs/samplers.md", "docs/communication.md",
+        "docs/operating.md"]
 RUN = FIRST + ALONE + THEN
 PAGES = RUN + ["docs/catgnn.md", "docs/checkpoints.md", "docs/gpu.md", "docs/inference.md", "docs/performance.md",
                "docs/release-notes.md", "CONTRIBUTING.md"]
