@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Messages and bytes of sampling in bulk: predicted (predict.py) beside counted, on a grid of servers.
 
-    HALOGRAPH_BIN=build/release/bin tests/bench/bulk/counted.py [--data FOLDER] [--train "--option ..."]
+    HALOGRAPH_BIN=build/release/bin tests/bench/bulk/counted.py [--train "--option ..."] [--serve ...]
 
 Makes a graph (R-MAT, --log2-nodes, --edges) and trains on it, in epochs of --bulks bulks of --bulk
 minibatches each, for each sampler, with --servers P servers and c = 1, 2, 4 of them for each of P / c
