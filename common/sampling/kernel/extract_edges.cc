@@ -14,26 +14,6 @@ namespace {
 constexpr size_t kEdgesAtOnce =
     1024;  // edges that are looked at before those found are written down
 
-Status CheckColumns(const ColumnEdges& edges, std::span<const int64_t> columns) {
-  if (columns.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
-    return ResourceExhausted("{}: {} columns are more than a layer can have; draw fewer nodes",
-                             edges.relation, columns.size());
-  }
-  int64_t before = -1;
-  for (const int64_t column : columns) {
-    if (column < 0 || column >= edges.num_sources) {
-      return OutOfRange("{}: column {} is no source: its type has {} nodes", edges.relation, column,
-                        edges.num_sources);
-    }
-    if (column <= before) {
-      return InvalidArgument("{}: columns must ascend: {} comes after {}", edges.relation, column,
-                             before);
-    }
-    before = column;
-  }
-  return OkStatus();
-}
-
 // A bit says whether a source is a column, and only then its place is read: most edges touch no
 // more than the bits, which the second cache holds.
 class ColumnTable {
@@ -136,6 +116,28 @@ FusedOutcome ExtractBy(const ColumnEdges& edges, const Columns& columns, bool ed
              : ExtractRows<uint32_t>(rows, columns, edges.num_sources, edge_ids, extracted);
 }
 
+}  // namespace
+
+Status CheckColumns(const ColumnEdges& edges, std::span<const int64_t> columns) {
+  if (columns.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+    return ResourceExhausted("{}: {} columns are more than a layer can have; draw fewer nodes",
+                             edges.relation, columns.size());
+  }
+  int64_t before = -1;
+  for (const int64_t column : columns) {
+    if (column < 0 || column >= edges.num_sources) {
+      return OutOfRange("{}: column {} is no source: its type has {} nodes", edges.relation, column,
+                        edges.num_sources);
+    }
+    if (column <= before) {
+      return InvalidArgument("{}: columns must ascend: {} comes after {}", edges.relation, column,
+                             before);
+    }
+    before = column;
+  }
+  return OkStatus();
+}
+
 Status FindColumnDegrees(const ColumnEdges& edges, std::span<const int64_t> columns,
                          std::vector<int64_t>* degrees) {
   for (const int64_t column : columns) {
@@ -148,8 +150,6 @@ Status FindColumnDegrees(const ColumnEdges& edges, std::span<const int64_t> colu
   }
   return OkStatus();
 }
-
-}  // namespace
 
 Status ExtractEdges(const ColumnEdges& edges, std::span<const int64_t> destinations,
                     std::span<const int64_t> columns, const ExtractWanted& wanted,

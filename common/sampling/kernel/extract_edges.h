@@ -24,4 +24,10 @@ namespace halograph {
                                   std::span<const int64_t> columns, const ExtractWanted& wanted,
                                   ColumnWorkspace* workspace, ExtractedEdges* extracted);
 
+// What ExtractEdges checks of its columns, and how it finds ExtractedEdges::column_degrees, for
+// stacks of frontiers (stacked_edges.h). `degrees` is appended to.
+[[nodiscard]] Status CheckColumns(const ColumnEdges& edges, std::span<const int64_t> columns);
+[[nodiscard]] Status FindColumnDegrees(const ColumnEdges& edges, std::span<const int64_t> columns,
+                                       std::vector<int64_t>* degrees);
+
 }  // namespace halograph

@@ -9,6 +9,9 @@
 #include "common/sampling/kernel/add_column_sums.h"
 #include "common/sampling/kernel/column_sums.h"
 #include "common/sampling/kernel/extract_edges.h"
+#include "common/sampling/kernel/stacked_columns.h"
+#include "common/sampling/kernel/stacked_edges.h"
+#include "common/sampling/kernel/stacked_sums.h"
 #include "common/sampling/layer_wise_draw.h"
 #include "common/sampling/request.h"
 #include "tests/support/golden.h"
@@ -434,6 +437,214 @@ TEST_F(LayerColumnsTest, WhatIsNotHereOrOutOfOrderIsRefused) {
   EXPECT_EQ(code({2, 1}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code({0, 3}), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(code({-1}), absl::StatusCode::kOutOfRange);
+}
+
+// ---- stacks
+// --------------------------------------------------------------------------------------
+
+// What several minibatches ask of one relation, and what one at a time gives.
+class StackedQuestions {
+ public:
+  StackedQuestions(const ColumnEdges& edges, std::vector<std::vector<int64_t>> frontiers,
+                   std::vector<std::vector<int64_t>> columns, ExtractWanted wanted)
+      : edges_(edges),
+        frontiers_(std::move(frontiers)),
+        columns_(std::move(columns)),
+        sums_(frontiers_.size()),
+        extracted_(frontiers_.size()) {
+    for (size_t i = 0; i < frontiers_.size(); ++i) {
+      sum_groups_.push_back({.destinations = frontiers_[i]});
+      edge_groups_.push_back(
+          {.wanted = wanted, .destinations = frontiers_[i], .columns = columns_[i]});
+      spans_.emplace_back(frontiers_[i]);
+    }
+    for (size_t i = 0; i < frontiers_.size(); ++i) {
+      asked_sums_.push_back(&sum_groups_[i]);
+      asked_edges_.push_back(&edge_groups_[i]);
+      to_sums_.push_back(&sums_[i]);
+      to_edges_.push_back(&extracted_[i]);
+    }
+  }
+
+  // As one at a time, whatever stood in the answers before.
+  void ExpectAnswers() {
+    ColumnWorkspace workspace;
+    for (size_t i = 0; i < frontiers_.size(); ++i) {
+      EXPECT_EQ(sums_[i], SumsOf(edges_, frontiers_[i], ColumnValue::kOne, &workspace)) << i;
+      ExtractedEdges alone;
+      EXPECT_EQ(ExtractEdges(edges_, frontiers_[i], columns_[i], edge_groups_[i].wanted, &workspace,
+                             &alone),
+                OkStatus());
+      EXPECT_EQ(extracted_[i], alone) << i;
+      sums_[i] = {.sources = {7}, .sums = {7}};
+      extracted_[i].columns.push_back(7);
+    }
+  }
+
+  // All of them as one stack, whether it pays or not. Requires no degrees of columns.
+  void ExpectStack(StackTables* tables, ColumnWorkspace* workspace) {
+    const FrontierStack stack(edges_, spans_, tables);
+    ASSERT_TRUE(stack.whole());
+    ASSERT_TRUE(SumStacked(edges_, stack, tables, to_sums_));
+    ASSERT_TRUE(ExtractStacked(edges_, stack, asked_edges_, tables, workspace, to_edges_));
+    ExpectAnswers();
+  }
+
+  [[nodiscard]] Status SumAll(StackMemory* memory, ColumnWorkspace* workspace) {
+    return SumColumnsOfAll(edges_, asked_sums_, memory, workspace, to_sums_);
+  }
+  [[nodiscard]] Status ExtractAll(StackMemory* memory, ColumnWorkspace* workspace) {
+    return ExtractEdgesOfAll(edges_, asked_edges_, memory, workspace, to_edges_);
+  }
+  // By the way that is chosen.
+  void ExpectAll(StackMemory* memory, ColumnWorkspace* workspace) {
+    ASSERT_EQ(SumAll(memory, workspace), OkStatus());
+    ASSERT_EQ(ExtractAll(memory, workspace), OkStatus());
+    ExpectAnswers();
+  }
+
+  [[nodiscard]] bool Pays(StackTables* tables) const {
+    const FrontierStack stack(edges_, spans_, tables);
+    return stack.whole() && StackedSumsPay(stack, edges_.num_sources) && StackedEdgesPay(stack);
+  }
+
+ private:
+  const ColumnEdges edges_;
+  const std::vector<std::vector<int64_t>> frontiers_, columns_;
+  std::vector<std::span<const int64_t>> spans_;
+  std::vector<ColumnGroup> sum_groups_;
+  std::vector<EdgeGroup> edge_groups_;
+  std::vector<const ColumnGroup*> asked_sums_;
+  std::vector<const EdgeGroup*> asked_edges_;
+  std::vector<ColumnSums> sums_;
+  std::vector<ExtractedEdges> extracted_;
+  std::vector<ColumnSums*> to_sums_;
+  std::vector<ExtractedEdges*> to_edges_;
+};
+
+// Random frontiers, of which some are empty, each with columns of its own.
+StackedQuestions RandomStack(const TestEdges& graph, size_t k, ExtractWanted wanted,
+                             CounterRng* rng) {
+  std::vector<std::vector<int64_t>> frontiers, columns;
+  for (size_t i = 0; i < k; ++i) {
+    const int64_t destinations = graph.relation.topology().num_destinations();
+    frontiers.push_back(rng->NextBounded(8) == 0
+                            ? std::vector<int64_t>{}
+                            : SomeOf(destinations, 1 + rng->NextBounded(3), rng));
+    columns.push_back(SomeOf(graph.num_sources, 1 + rng->NextBounded(20), rng));
+    std::sort(columns.back().begin(), columns.back().end());
+  }
+  return {graph.edges(), std::move(frontiers), std::move(columns), wanted};
+}
+
+TEST_F(LayerColumnsTest, AStackGivesWhatOneAtATimeGives) {
+  CounterRng rng(11);
+  StackTables tables;  // of all graphs, so what one leaves in them would be seen
+  for (const IdWidth width : {IdWidth::k32, IdWidth::k64}) {
+    for (const size_t k : {1, 2, 63, 64}) {
+      for (const auto& [sources, edges] :
+           {std::pair<int64_t, int64_t>(700, 3000), {64, 900}, {65, 9000}, {1, 7}}) {
+        const TestEdges graph = RandomEdges(sources, 50, edges, 3, width, &rng);
+        RandomStack(graph, k, {.edge_ids = k % 2 == 0}, &rng).ExpectStack(&tables, &workspaces_[0]);
+      }
+    }
+  }
+}
+
+// Counters of a byte wrap at 256 edges of a source, those of two at 65,536.
+TEST_F(LayerColumnsTest, CountersOfAStackWrap) {
+  const std::vector<int64_t> counts = {255, 256, 257, 65'535, 65'536, 65'537, 131'072, 1, 65'791};
+  InEdges in_edges(2);
+  for (size_t source = 0; source < counts.size(); ++source) {
+    in_edges[0].insert(in_edges[0].end(), counts[source], static_cast<int64_t>(source));
+  }
+  in_edges[1] = {0, 3, 3, 4};
+  const TestEdges graph(std::move(in_edges), {0, 2}, 100, IdWidth::k32);
+  StackTables tables;
+  StackedQuestions questions(graph.edges(), {{0}, {1, 0}, {1}, {}}, {{}, {3}, {3}, {}}, {});
+  for (int i = 0; i < 2; ++i) questions.ExpectStack(&tables, &workspaces_[0]);
+}
+
+TEST_F(LayerColumnsTest, TheWayThatIsChosenDoesNotShow) {
+  CounterRng rng(12);
+  StackTables tables;
+  for (const size_t k : {1, 40, 64, 150}) {
+    const TestEdges graph = RandomEdges(60, 60, 4000, 2, IdWidth::k32, &rng);
+    StackedQuestions questions =
+        RandomStack(graph, k, {.edge_ids = true, .column_degrees = true}, &rng);
+    if (k <= kMostStacked) {
+      EXPECT_EQ(questions.Pays(&tables), k > 1);
+    }
+    StackMemory none(StackTables::BytesOf(60, 60) - 1), enough(StackTables::BytesOf(60, 60));
+    for (StackMemory* const memory : {&enough, &none, static_cast<StackMemory*>(nullptr)}) {
+      for (ColumnWorkspace& workspace : workspaces_) questions.ExpectAll(memory, &workspace);
+    }
+  }
+}
+
+TEST_F(LayerColumnsTest, DegreeSharesAreNotStacked) {
+  CounterRng rng(13);
+  const TestEdges graph = RandomEdges(60, 60, 4000, 2, IdWidth::k32, &rng);
+  const std::vector<int64_t> destinations = SomeOf(60, 1, &rng);
+  const ColumnGroup group{.value = ColumnValue::kDegreeShare, .destinations = destinations};
+  const std::vector<const ColumnGroup*> groups(64, &group);
+  std::vector<ColumnSums> sums(64);
+  std::vector<ColumnSums*> answers;
+  for (ColumnSums& each : sums) answers.push_back(&each);
+  StackMemory memory(StackTables::BytesOf(60, 60));
+  ASSERT_EQ(SumColumnsOfAll(graph.edges(), groups, &memory, &workspaces_[0], answers), OkStatus());
+  for (const ColumnSums& each : sums) {
+    EXPECT_EQ(each, graph.SlowSums(destinations, ColumnValue::kDegreeShare));
+  }
+}
+
+// What a stack cannot tell is told, or answered, one at a time; and its tables stay good.
+TEST_F(LayerColumnsTest, WhatIsWrongWithAFrontierIsToldAsAlone) {
+  CounterRng rng(14);
+  const TestEdges good = RandomEdges(20, 20, 2000, 2, IdWidth::k64, &rng);
+  InEdges damaged_edges = good.relation.in_edges();
+  damaged_edges[19].push_back(-3);
+  const TestEdges damaged(std::move(damaged_edges), {0, 20}, 20, IdWidth::k64);
+  std::vector<int64_t> all(20);
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<std::vector<int64_t>> frontiers(64, all), columns(64, {2, 5});
+  const auto with_last = [&](std::vector<int64_t> frontier) {
+    std::vector<std::vector<int64_t>> lists = frontiers;
+    lists.back() = std::move(frontier);
+    return lists;
+  };
+  StackMemory memory(StackTables::BytesOf(20, 20));
+  ColumnWorkspace& workspace = workspaces_[0];
+  const auto told = [&](StackedQuestions questions) {
+    const Status sums = questions.SumAll(&memory, &workspace);
+    const Status edges = questions.ExtractAll(&memory, &workspace);
+    EXPECT_EQ(Message(sums), Message(edges));
+    StackedQuestions(good.edges(), frontiers, columns, {}).ExpectAll(&memory, &workspace);
+    return Message(sums);
+  };
+  EXPECT_THAT(told({damaged.edges(), frontiers, columns, {}}), HasSubstr("source -3"));
+  EXPECT_THAT(told({good.edges(), with_last({4, 20}), columns, {}}), HasSubstr("node 20"));
+  EXPECT_EQ(told({good.edges(), with_last({4, 4}), columns, {}}), "");
+  StackedQuestions(good.edges(), with_last({4, 4}), columns, {}).ExpectAll(&memory, &workspace);
+  std::vector<std::vector<int64_t>> descending = columns;
+  descending[50] = {5, 2};
+  EXPECT_EQ(StackedQuestions(good.edges(), frontiers, descending, {})
+                .ExtractAll(&memory, &workspace)
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(LayerColumnsTest, TablesOfStacksTakeNoMoreThanTheirMemory) {
+  StackMemory memory(2 * StackTables::BytesOf(100, 10) + 1);
+  {
+    const StackMemory::Lease first(&memory, 100, 10), second(&memory, 100, 10);
+    EXPECT_NE(first.get(), nullptr);
+    EXPECT_NE(second.get(), nullptr);
+    EXPECT_EQ(StackMemory::Lease(&memory, 1, 1).get(), nullptr);
+  }
+  EXPECT_NE(StackMemory::Lease(&memory, 150, 10).get(), nullptr) << "idle ones make room";
+  EXPECT_EQ(StackMemory::Lease(&memory, 300, 10).get(), nullptr);
+  EXPECT_EQ(StackMemory::Lease(nullptr, 1, 1).get(), nullptr);
 }
 
 TEST_F(LayerColumnsTest, AnswersThatCannotBeAreInternal) {
