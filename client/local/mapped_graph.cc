@@ -2,6 +2,7 @@
 
 #include "common/sampling/request.h"
 #include "common/sampling/samplers/local_source.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 
 namespace halograph {
 namespace {
@@ -25,6 +26,18 @@ std::vector<std::vector<std::vector<int64_t>>> TaskRows(const PartitionSet& set)
     }
   }
   return rows;
+}
+
+// Of what the tables of minibatches leave of `memory`: as many as are made together for each thread
+// that samples, if that takes no more than half; all else is for stacks.
+void PlanStacks(int64_t memory, const SamplerPlan& plan, MappedGraph* mapped) {
+  int64_t left = memory - plan.minibatches * plan.table_bytes;
+  const int64_t built = int64_t{kMinibatchesTogether} * plan.minibatches;
+  if (left / 2 >= built * plan.table_bytes) {
+    mapped->built = static_cast<int>(built);
+    left -= built * plan.table_bytes;
+  }
+  mapped->stacks = std::make_unique<StackMemory>(left);
 }
 
 }  // namespace
@@ -53,6 +66,7 @@ StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(const std::filesystem::pat
     const SamplerPlan plan = PlanSampler(mapped->info.schema, options.sampling);
     mapped->minibatches = plan.minibatches;
     helpers = plan.helpers;
+    PlanStacks(options.sampling.memory, plan, mapped.get());
   }
   if (helpers > 0) {
     const auto count = static_cast<size_t>(helpers);
@@ -65,7 +79,7 @@ Status AskMapped(const MappedGraph& graph, const TopologyQuestions& questions,
                  const WorkLimits& limits, TopologyAnswers* answers) {
   return CatchNoMemory(static_cast<int64_t>(questions.size()), "groups", [&] {
     LocalSource source(&graph.info.schema, &graph.parts->topology(), graph.pool.get(),
-                       graph.columns.get(), limits);
+                       graph.columns.get(), limits, graph.stacks.get());
     return source.Ask(questions, answers);
   });
 }

@@ -13,6 +13,7 @@
 #include "common/graph/partition.h"
 #include "common/graph/row_source.h"
 #include "common/sampling/kernel/column_workspace.h"
+#include "common/sampling/kernel/frontier_stack.h"
 #include "common/sampling/kernel/sampler_plan.h"
 #include "common/sampling/topology_source.h"
 
@@ -24,7 +25,10 @@ struct MappedGraph {
   std::unique_ptr<TensorCatalog> tensors;              // of info's schema; rows of `parts`
   std::unique_ptr<ThreadPool> pool;                    // null: the caller works alone
   std::unique_ptr<IdlePool<ColumnWorkspace>> columns;  // of calls that draw layer-wise
+  std::unique_ptr<StackMemory> stacks;                 // of calls with several such minibatches
   int minibatches = 0;                                 // sampled at once at most; 0: one a core
+  // In the making at once at most, of those that are made by what they ask; 0: as minibatches.
+  int built = 0;
 };
 
 struct MapOptions {
@@ -32,8 +36,9 @@ struct MapOptions {
   VerifyLevel verify = VerifyLevel::kContents;
   int threads = 0;  // that work on one call besides the caller
   // With threads of its own, instead of the above: PlanSampler says how many minibatches are
-  // sampled at once and how many threads help. No threads: one minibatch a core, whatever its
-  // memory.
+  // sampled at once and how many threads help; where their memory leaves room for it,
+  // minibatches of one call are made together and share scans. No threads: one minibatch a core,
+  // whatever its memory.
   SamplerThreads sampling = {.threads = 0};
   PartContents contents = {};
   // info.task_rows count the rows of the parts that are mapped, as if others had none.

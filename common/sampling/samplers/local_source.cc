@@ -1,10 +1,12 @@
 #include "common/sampling/samplers/local_source.h"
 
+#include <map>
 #include <string>
+#include <utility>
 
 #include "common/sampling/kernel/column_sums.h"
-#include "common/sampling/kernel/extract_edges.h"
 #include "common/sampling/kernel/one_layer.h"
+#include "common/sampling/kernel/stacked_columns.h"
 #include "common/sampling/request.h"
 
 namespace halograph {
@@ -46,6 +48,18 @@ Status SumPage(const ColumnEdges& edges, const ColumnGroup& group, const WorkLim
   return OkStatus();
 }
 
+// Groups that may be stacked, and where their answers go.
+template <typename Group, typename Answer>
+struct Together {
+  std::vector<const Group*> groups;
+  std::vector<Answer*> answers;
+
+  void Add(const Group& group, Answer* answer) {
+    groups.push_back(&group);
+    answers.push_back(answer);
+  }
+};
+
 }  // namespace
 
 Status LocalSource::Draw(std::span<const LayerGroup> groups, std::vector<NeighborPicks>* picks) {
@@ -67,28 +81,39 @@ Status LocalSource::Draw(std::span<const LayerGroup> groups, std::vector<Neighbo
 
 Status LocalSource::SumColumns(std::span<const ColumnGroup> groups, std::vector<ColumnSums>* sums) {
   sums->resize(groups.size());
-  const IdlePool<ColumnWorkspace>::Lease workspace(&workspaces_);
+  std::map<std::pair<int, ColumnValue>, Together<ColumnGroup, ColumnSums>> all;
   for (size_t g = 0; g < groups.size(); ++g) {
     const ColumnGroup& group = groups[g];
+    if (!group.page.has_value()) {
+      all[{group.relation, group.value}].Add(group, &(*sums)[g]);
+      continue;
+    }
     const std::string triple = schema_.relations[group.relation].triple();
-    const ColumnEdges edges = ColumnEdgesOf(schema_, topology_, group.relation, triple);
-    HG_RETURN_IF_ERROR(group.page.has_value()
-                           ? SumPage(edges, group, limits_, &(*sums)[g])
-                           : halograph::SumColumns(edges, group.destinations, group.value,
-                                                   workspace.get(), &(*sums)[g]));
+    HG_RETURN_IF_ERROR(SumPage(ColumnEdgesOf(schema_, topology_, group.relation, triple), group,
+                               limits_, &(*sums)[g]));
+  }
+  const IdlePool<ColumnWorkspace>::Lease workspace(&workspaces_);
+  for (const auto& [kind, together] : all) {
+    const std::string triple = schema_.relations[kind.first].triple();
+    HG_RETURN_IF_ERROR(SumColumnsOfAll(ColumnEdgesOf(schema_, topology_, kind.first, triple),
+                                       together.groups, stacks_, workspace.get(),
+                                       together.answers));
   }
   return OkStatus();
 }
 
 Status LocalSource::Extract(std::span<const EdgeGroup> groups, std::vector<ExtractedEdges>* edges) {
   edges->resize(groups.size());
-  const IdlePool<ColumnWorkspace>::Lease workspace(&workspaces_);
+  std::map<int, Together<EdgeGroup, ExtractedEdges>> all;
   for (size_t g = 0; g < groups.size(); ++g) {
-    const EdgeGroup& group = groups[g];
-    const std::string triple = schema_.relations[group.relation].triple();
-    HG_RETURN_IF_ERROR(ExtractEdges(ColumnEdgesOf(schema_, topology_, group.relation, triple),
-                                    group.destinations, group.columns, group.wanted,
-                                    workspace.get(), &(*edges)[g]));
+    all[groups[g].relation].Add(groups[g], &(*edges)[g]);
+  }
+  const IdlePool<ColumnWorkspace>::Lease workspace(&workspaces_);
+  for (const auto& [relation, together] : all) {
+    const std::string triple = schema_.relations[relation].triple();
+    HG_RETURN_IF_ERROR(ExtractEdgesOfAll(ColumnEdgesOf(schema_, topology_, relation, triple),
+                                         together.groups, stacks_, workspace.get(),
+                                         together.answers));
   }
   return OkStatus();
 }

@@ -11,22 +11,26 @@
 #include "common/graph/schema.h"
 #include "common/graph/topology.h"
 #include "common/sampling/kernel/column_workspace.h"
+#include "common/sampling/kernel/frontier_stack.h"
 #include "common/sampling/topology_source.h"
 
 namespace halograph {
 
 // `topology` must hold every destination and part asked for. Nothing is owned; `pool` may be null,
-// and shares the work on draws; without `workspaces` it has one of its own. `limits` are looked at
-// where all edges of a part are summed. One thread at a time. Errors as those of the kernel.
+// and shares the work on draws; without `workspaces` it has one of its own. Groups of one relation
+// share scans where `stacks` has room for it and it pays; null: none. `limits` are looked at where
+// all edges of a part are summed. One thread at a time. Errors as those of the kernel.
 class LocalSource final : public TopologySource {
  public:
   LocalSource(const Schema* schema, const Topology* topology, ThreadPool* pool,
-              IdlePool<ColumnWorkspace>* workspaces = nullptr, const WorkLimits& limits = {})
+              IdlePool<ColumnWorkspace>* workspaces = nullptr, const WorkLimits& limits = {},
+              StackMemory* stacks = nullptr)
       : schema_(*schema),
         topology_(*topology),
         pool_(pool),
         workspaces_(workspaces != nullptr ? *workspaces : own_),
-        limits_(limits) {}
+        limits_(limits),
+        stacks_(stacks) {}
 
   [[nodiscard]] Status Draw(std::span<const LayerGroup> groups,
                             std::vector<NeighborPicks>* picks) override;
@@ -42,6 +46,7 @@ class LocalSource final : public TopologySource {
   IdlePool<ColumnWorkspace> own_;
   IdlePool<ColumnWorkspace>& workspaces_;
   const WorkLimits limits_;
+  StackMemory* const stacks_;
 };
 
 // A relation of the schema as column sums and extraction read it. `triple`: outlives what is made.

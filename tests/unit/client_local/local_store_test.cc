@@ -232,9 +232,11 @@ TEST(LocalStoreSamplingTest, WhereTablesDoNotFitThreadsShareOneMinibatchAndChang
   };
   const auto side_by_side = open({.threads = 3, .memory = int64_t{1} << 30});
   EXPECT_EQ(side_by_side->minibatches, 3);
+  EXPECT_EQ(side_by_side->built, 3 * 64) << "a bulk in each thread";
   EXPECT_EQ(side_by_side->pool, nullptr);
   const auto shared = open({.threads = 3, .memory = 2000 * 4});
   EXPECT_EQ(shared->minibatches, 1);
+  EXPECT_EQ(shared->built, 0) << "no more than what is sampled at once";
   ASSERT_NE(shared->pool, nullptr);
   EXPECT_EQ(shared->pool->threads(), 2U);
 

@@ -79,6 +79,33 @@ TEST(LayerWiseMinibatchTest, TakesOneExchangeMoreThanLayers) {
   EXPECT_TRUE(minibatches[2] == SlowMinibatch(graph, requests[2]));
 }
 
+TEST(LayerWiseMinibatchTest, MinibatchesThatShareScansAreThoseThatDoNot) {
+  const MemoryGraph graph(RandomGraph({.parts = 2, .nodes = 300}), IdWidth::k32);
+  for (const DrawKind kind : {DrawKind::kLadies, DrawKind::kFastGcn}) {
+    SamplingSpec spec = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{60, 90, 90});
+    for (auto& layer : spec.layers) {
+      layer[0].rule.kind = kind;
+      layer[0].rule.probability = LayerProbability::kCount;
+    }
+    CounterRng rng(Mix(21));
+    std::vector<std::vector<int64_t>> seeds;
+    std::vector<SampleRequest> requests;
+    for (int i = 0; i < 64; ++i) seeds.push_back({static_cast<int64_t>(rng.NextBounded(300))});
+    for (size_t i = 0; i < seeds.size(); ++i) {
+      requests.push_back({.seeds = {{.ids = seeds[i]}}, .batch_seed = i, .spec = &spec});
+    }
+    StackMemory stacks(StackTables::BytesOf(300, 300));
+    LocalSource source(&graph.schema, &graph.topology, nullptr, nullptr, {}, &stacks);
+    BuilderWorkspaces workspaces(&graph.schema, 2);
+    std::vector<Minibatch> minibatches(requests.size());
+    ASSERT_EQ(BuildMinibatches(graph.schema, requests, source, &workspaces, minibatches),
+              OkStatus());
+    for (size_t i = 0; i < requests.size(); ++i) {
+      EXPECT_TRUE(minibatches[i] == SlowMinibatch(graph, requests[i])) << i;
+    }
+  }
+}
+
 TEST(LayerWiseMinibatchTest, FastGcnAsksForOutDegreesOnceAndThenForAllLayersAtOnce) {
   const MemoryGraph graph(RandomGraph({.parts = 2, .nodes = 300}), IdWidth::k32);
   SamplingSpec spec = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{20, 20, 20});
