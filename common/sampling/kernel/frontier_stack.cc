@@ -9,6 +9,15 @@
 
 namespace halograph {
 
+void StackTables::TrimFound(int64_t num_sources) {
+  size_t bytes = 0;
+  for (const Found& found : found_) {
+    bytes +=
+        found.sources.capacity() * sizeof(uint32_t) + found.edge_ids.capacity() * sizeof(int64_t);
+  }
+  if (bytes > static_cast<size_t>(kFoundBytes * num_sources)) found_ = {};
+}
+
 FrontierStack::FrontierStack(const ColumnEdges& edges,
                              std::span<const std::span<const int64_t>> frontiers,
                              StackTables* tables)

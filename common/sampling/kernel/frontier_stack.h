@@ -6,6 +6,8 @@
 // a time.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -22,9 +24,10 @@ inline constexpr size_t kMostStacked = 64;  // frontiers of one stack: the bits 
 // Tables with entries a node, zero between stacks, which take memory where they are used.
 class StackTables {
  public:
-  // Of a relation between types of so many nodes: 128 bytes a source and 4 a destination.
+  // Of a relation between types of so many nodes: 128 bytes a source for counters, 64 for edges
+  // found, and 4 a destination.
   [[nodiscard]] static int64_t BytesOf(int64_t num_sources, int64_t num_destinations) {
-    return 128 * num_sources + 4 * num_destinations;
+    return (128 + kFoundBytes) * num_sources + 4 * num_destinations;
   }
 
   // 64 counters of a byte for each source: lower halves of 16 bits, and upper ones. They begin at a
@@ -40,6 +43,16 @@ class StackTables {
     return Grown(num_destinations, &places_);
   }
 
+  // Edges that are found for one frontier: their sources, and ids if wanted. Of any size, with
+  // anything in it.
+  struct Found {
+    std::vector<uint32_t> sources;
+    std::vector<int64_t> edge_ids;
+  };
+  [[nodiscard]] std::span<Found> found() { return found_; }
+  // Gives back the memory of what was found if it is more than that of BytesOf.
+  void TrimFound(int64_t num_sources);
+
   // Makes the counters zero, by new memory: where a scan ended on the way.
   void Clear() {
     lower_ = {};
@@ -47,6 +60,8 @@ class StackTables {
   }
 
  private:
+  static constexpr int64_t kFoundBytes = 64;  // a source
+
   template <typename T>
   static T* Grown(int64_t size, FusedArray<T>* table) {
     if (table->size() < static_cast<size_t>(size)) *table = FusedArray<T>();
@@ -57,6 +72,7 @@ class StackTables {
   FusedArray<uint8_t> lower_;
   FusedArray<uint8_t> upper_;
   FusedArray<uint32_t> places_;
+  std::array<Found, kMostStacked> found_;
 };
 
 // Frontiers that are stacked. Borrows the tables, whose places it fills while it lives.

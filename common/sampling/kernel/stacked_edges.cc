@@ -17,9 +17,10 @@ constexpr size_t kAhead = 16;          // edges whose words are on their way fro
 // What is found for each frontier, destination by destination in the order of the scan.
 class StackEdges {
  public:
-  explicit StackEdges(std::span<const EdgeGroup* const> groups)
-      : edge_ids_(std::ranges::any_of(
-            groups, [](const EdgeGroup* group) { return group->wanted.edge_ids; })) {}
+  StackEdges(std::span<const EdgeGroup* const> groups, StackTables* tables)
+      : found_(tables->found()), edge_ids_(std::ranges::any_of(groups, [](const EdgeGroup* group) {
+          return group->wanted.edge_ids;
+        })) {}
 
   // Edges of the next destination of the scan begin, which frontiers of `mask` have.
   void Begin(uint64_t mask) {
@@ -30,17 +31,18 @@ class StackEdges {
   void Reserve(uint64_t mask, size_t more) {
     Each(mask, [&](size_t f) {
       const size_t least = static_cast<size_t>(sizes_[f]) + more;
-      if (sources_[f].size() >= least) return;
-      sources_[f].resize(2 * least);
-      if (edge_ids_) ids_[f].resize(2 * least);
+      std::vector<uint32_t>& sources = found_[f].sources;
+      std::vector<int64_t>& edge_ids = found_[f].edge_ids;
+      if (sources.size() < least) sources.resize(2 * least);
+      if (edge_ids_ && edge_ids.size() < least) edge_ids.resize(2 * least);
     });
   }
   // An edge that frontiers of `taken` take.
   void Add(uint64_t taken, uint32_t source, int64_t edge) {
     Each(taken, [&](size_t f) {
       const auto at = static_cast<size_t>(sizes_[f]++);
-      sources_[f][at] = source;
-      if (edge_ids_) ids_[f][at] = edge;
+      found_[f].sources[at] = source;
+      if (edge_ids_) found_[f].edge_ids[at] = edge;
     });
   }
   void End(uint64_t mask) {
@@ -53,8 +55,8 @@ class StackEdges {
     const uint64_t before = mask & ((uint64_t{1} << f) - 1);
     return ranges_[first_[place] + static_cast<size_t>(std::popcount(before))];
   }
-  [[nodiscard]] const uint32_t* Sources(size_t f) const { return sources_[f].data(); }
-  [[nodiscard]] const int64_t* EdgeIds(size_t f) const { return ids_[f].data(); }
+  [[nodiscard]] const uint32_t* Sources(size_t f) const { return found_[f].sources.data(); }
+  [[nodiscard]] const int64_t* EdgeIds(size_t f) const { return found_[f].edge_ids.data(); }
   [[nodiscard]] int64_t size(size_t f) const { return sizes_[f]; }
 
  private:
@@ -63,10 +65,9 @@ class StackEdges {
     for (; mask != 0; mask &= mask - 1) what(static_cast<size_t>(std::countr_zero(mask)));
   }
 
+  const std::span<StackTables::Found> found_;
   const bool edge_ids_;  // of any
   std::array<int64_t, kMostStacked> sizes_ = {};
-  std::array<std::vector<uint32_t>, kMostStacked> sources_;
-  std::array<std::vector<int64_t>, kMostStacked> ids_;
   // By distinct destination: where its ranges begin, one for each frontier that has it.
   std::vector<size_t> first_;
   std::vector<IdRange> ranges_;
@@ -157,28 +158,39 @@ bool FindEdges(const FrontierStack& stack, const ColumnWords& words, int64_t num
   return true;
 }
 
-// Brings the edges of frontier `f` into the order of its destinations. `places`: of its columns, by
-// source.
-void TakeEdges(const FrontierStack& stack, const StackEdges& edges, size_t f,
+// Where frontier `f` has its edges, by destination, and their degrees. Without a branch, so that
+// many reads are under way at once.
+void FindRanges(const FrontierStack& stack, const StackEdges& edges, size_t f,
+                std::vector<IdRange>* ranges, std::vector<int64_t>* degrees) {
+  const std::span<const int64_t> destinations = stack.frontier(f);
+  ranges->resize(destinations.size());
+  degrees->resize(destinations.size());
+  for (size_t i = 0; i < destinations.size(); ++i) {
+    const size_t place = stack.Place(destinations[i]);
+    (*ranges)[i] = edges.Of(place, stack.masks()[place], f);
+    (*degrees)[i] = stack.rows()[place].degree;
+  }
+}
+
+// Brings the edges of frontier `f` into the order of its destinations, whose `ranges` these are.
+// `places`: of its columns, by source.
+void TakeEdges(std::span<const IdRange> ranges, const StackEdges& edges, size_t f,
                const uint32_t* places, bool edge_ids, ExtractedEdges* extracted) {
   const uint32_t* const sources = edges.Sources(f);
   const auto all = static_cast<size_t>(edges.size(f));
   extracted->columns.resize(all);
   extracted->edge_ids.resize(edge_ids ? all : 0);
-  int64_t size = 0;
-  for (const int64_t v : stack.frontier(f)) {
-    const size_t place = stack.Place(v);
-    const IdRange range = edges.Of(place, stack.masks()[place], f);
+  int32_t* to = extracted->columns.data();
+  for (const IdRange& range : ranges) {
     for (int64_t e = range.begin; e < range.end; ++e) {
-      extracted->columns[size + e - range.begin] = static_cast<int32_t>(places[sources[e]]);
+      *to++ = static_cast<int32_t>(places[sources[e]]);
     }
-    if (edge_ids) {
-      std::copy(edges.EdgeIds(f) + range.begin, edges.EdgeIds(f) + range.end,
-                extracted->edge_ids.begin() + size);
-    }
-    size += range.size();
-    extracted->offsets.push_back(size);
-    extracted->degrees.push_back(stack.rows()[place].degree);
+    extracted->offsets.push_back(to - extracted->columns.data());
+  }
+  if (!edge_ids) return;
+  int64_t* to_ids = extracted->edge_ids.data();
+  for (const IdRange& range : ranges) {
+    to_ids = std::copy(edges.EdgeIds(f) + range.begin, edges.EdgeIds(f) + range.end, to_ids);
   }
 }
 
@@ -202,7 +214,8 @@ bool ExtractStacked(const ColumnEdges& edges, const FrontierStack& stack,
                     std::span<const EdgeGroup* const> groups, StackTables* tables,
                     ColumnWorkspace* workspace, std::span<ExtractedEdges* const> extracted) {
   const int64_t num_sources = edges.num_sources;
-  StackEdges found(groups);
+  StackEdges found(groups, tables);
+  const absl::Cleanup trim = [tables, num_sources] { tables->TrimFound(num_sources); };
   {
     const ColumnWords words(groups, num_sources, tables, workspace);
     if (!(edges.topology->HasWideIds() ? FindEdges<int64_t>(stack, words, num_sources, &found)
@@ -211,6 +224,7 @@ bool ExtractStacked(const ColumnEdges& edges, const FrontierStack& stack,
     }
   }
   uint32_t* const places = workspace->Entries(num_sources);
+  std::vector<IdRange> ranges;
   for (size_t f = 0; f < groups.size(); ++f) {
     const std::span<const int64_t> columns = groups[f]->columns;
     const absl::Cleanup clear = [columns, places] {
@@ -218,7 +232,8 @@ bool ExtractStacked(const ColumnEdges& edges, const FrontierStack& stack,
     };
     for (size_t c = 0; c < columns.size(); ++c) places[columns[c]] = static_cast<uint32_t>(c);
     Empty(extracted[f]);
-    TakeEdges(stack, found, f, places, groups[f]->wanted.edge_ids, extracted[f]);
+    FindRanges(stack, found, f, &ranges, &extracted[f]->degrees);
+    TakeEdges(ranges, found, f, places, groups[f]->wanted.edge_ids, extracted[f]);
   }
   return true;
 }
