@@ -21,6 +21,8 @@
 #include "common/sampling/kernel/stacked_sums.h"
 #include "common/sampling/layer_wise_draw.h"
 #include "common/sampling/request.h"
+#include "common/sampling/samplers/local_source.h"
+#include "common/sampling/samplers/minibatch_builder.h"
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/sampling/rmat_csc_options.h"
@@ -273,6 +275,51 @@ class StackedBench {
   LayerWisePicks picks_;
 };
 
+// Whole minibatches, as an embedded store makes them: each by a call of its own, and all by one.
+void MeasureBuilt(const Options& options, const RmatCsc& graph, DrawKind kind) {
+  const auto k = static_cast<size_t>(options.stacked);
+  SamplingSpec spec = SamplingSpec::Uniform(
+      graph.schema, std::vector<int32_t>(static_cast<size_t>(options.layers),
+                                         static_cast<int32_t>(options.nodes)));
+  for (auto& layer : spec.layers) {
+    layer[0].rule.kind = kind;
+    layer[0].rule.probability = LayerProbability::kCount;
+  }
+  CounterRng rng(Mix(options.graph.seed));
+  std::vector<std::vector<int64_t>> seeds(k);
+  std::vector<SampleRequest> requests;
+  for (std::vector<int64_t>& of_one : seeds) {
+    for (int64_t i = 0; i < options.batch; ++i) {
+      of_one.push_back(static_cast<int64_t>(rng.NextBounded(static_cast<uint64_t>(graph.nodes))));
+    }
+    requests.push_back({.seeds = {{.ids = of_one}}, .batch_seed = rng.Next(), .spec = &spec});
+  }
+  StackMemory memory(StackTables::BytesOf(graph.nodes, graph.nodes));
+  IdlePool<ColumnWorkspace> columns;
+  BuilderWorkspaces workspaces(&graph.schema, 1);
+  const auto build = [&](std::span<const SampleRequest> some, std::span<Minibatch> minibatches) {
+    LocalSource source(&graph.schema, &graph.topology, nullptr, &columns, {}, &memory);
+    Need(BuildMinibatches(graph.schema, some, source, &workspaces, minibatches));
+  };
+  std::vector<Minibatch> alone(k), together(k);
+  std::vector<double> alone_seconds, together_seconds;
+  for (int round = -1; round < options.rounds; ++round) {  // the first one warms up
+    const double start = ThreadCpu();
+    for (size_t i = 0; i < k; ++i) build({&requests[i], 1}, {&alone[i], 1});
+    const double middle = ThreadCpu();
+    build(requests, together);
+    if (round < 0) continue;
+    alone_seconds.push_back(middle - start);
+    together_seconds.push_back(ThreadCpu() - middle);
+  }
+  Need(alone == together);
+  const double one = 1e3 * Median(alone_seconds) / static_cast<double>(k);
+  const double all = 1e3 * Median(together_seconds) / static_cast<double>(k);
+  fmt::print(
+      "whole minibatches: {:.3f} ms each by a call of its own, {:.3f} together: {:.2f} times\n",
+      one, all, one / all);
+}
+
 Status RunBoth(const Options& options) {
   fmt::print(
       "{} on {}; R-MAT 2^{} nodes, {} edges drawn; k {}, batch {}, {} nodes a layer, "
@@ -283,6 +330,7 @@ Status RunBoth(const Options& options) {
   fmt::print("{} nodes, {} directed edges\n", graph.nodes, graph.edges);
   for (const bool by_out_degrees : {false, true}) {
     StackedBench(options, graph, by_out_degrees).Run();
+    MeasureBuilt(options, graph, by_out_degrees ? DrawKind::kFastGcn : DrawKind::kLadies);
   }
   return OkStatus();
 }
