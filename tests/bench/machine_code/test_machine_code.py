@@ -24,6 +24,7 @@ LOOPS = {
         "FusedNodes::Compact(": 2, "Renumbering::Create(": 4, "PartGraphs::WriteEdges(": 4,
     },
     "halograph-train-torch": {"ScatteredMean(": 2, "ScatteredMeanBf16(": 2},
+    "stacked_bench": {"AddNarrow(": 2, "AddWide(": 2, "::FindRowEdges<": 2},
     "push_bench": {"Entries::AskAfter(": 4, "GatherStridedRows(": 2},
 }
 
