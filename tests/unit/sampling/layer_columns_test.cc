@@ -14,6 +14,7 @@
 #include "common/sampling/kernel/stacked_sums.h"
 #include "common/sampling/layer_wise_draw.h"
 #include "common/sampling/request.h"
+#include "tests/support/every_target.h"
 #include "tests/support/golden.h"
 #include "tests/unit/sampling/memory_graph.h"
 #include "tests/unit/sampling/odd_graph.h"
@@ -537,7 +538,13 @@ StackedQuestions RandomStack(const TestEdges& graph, size_t k, ExtractWanted wan
   return {graph.edges(), std::move(frontiers), std::move(columns), wanted};
 }
 
-TEST_F(LayerColumnsTest, AStackGivesWhatOneAtATimeGives) {
+class StackedColumnsTest : public EveryTargetTest {
+ protected:
+  ColumnWorkspace workspace_;
+};
+HALOGRAPH_EVERY_TARGET(StackedColumnsTest);
+
+TEST_P(StackedColumnsTest, AStackGivesWhatOneAtATimeGives) {
   CounterRng rng(11);
   StackTables tables;  // of all graphs, so what one leaves in them would be seen
   for (const IdWidth width : {IdWidth::k32, IdWidth::k64}) {
@@ -545,14 +552,14 @@ TEST_F(LayerColumnsTest, AStackGivesWhatOneAtATimeGives) {
       for (const auto& [sources, edges] :
            {std::pair<int64_t, int64_t>(700, 3000), {64, 900}, {65, 9000}, {1, 7}}) {
         const TestEdges graph = RandomEdges(sources, 50, edges, 3, width, &rng);
-        RandomStack(graph, k, {.edge_ids = k % 2 == 0}, &rng).ExpectStack(&tables, &workspaces_[0]);
+        RandomStack(graph, k, {.edge_ids = k % 2 == 0}, &rng).ExpectStack(&tables, &workspace_);
       }
     }
   }
 }
 
 // Counters of a byte wrap at 256 edges of a source, those of two at 65,536.
-TEST_F(LayerColumnsTest, CountersOfAStackWrap) {
+TEST_P(StackedColumnsTest, CountersOfAStackWrap) {
   const std::vector<int64_t> counts = {255, 256, 257, 65'535, 65'536, 65'537, 131'072, 1, 65'791};
   InEdges in_edges(2);
   for (size_t source = 0; source < counts.size(); ++source) {
@@ -562,7 +569,7 @@ TEST_F(LayerColumnsTest, CountersOfAStackWrap) {
   const TestEdges graph(std::move(in_edges), {0, 2}, 100, IdWidth::k32);
   StackTables tables;
   StackedQuestions questions(graph.edges(), {{0}, {1, 0}, {1}, {}}, {{}, {3}, {3}, {}}, {});
-  for (int i = 0; i < 2; ++i) questions.ExpectStack(&tables, &workspaces_[0]);
+  for (int i = 0; i < 2; ++i) questions.ExpectStack(&tables, &workspace_);
 }
 
 TEST_F(LayerColumnsTest, TheWayThatIsChosenDoesNotShow) {
