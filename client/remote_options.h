@@ -34,8 +34,11 @@ struct RemoteOptions {
   // modulo their number, and with `column_pulls` rows of features too; not of the least busy
   // server.
   bool columns = false;
-  bool column_pulls = false;       // needs `columns`
-  int column_of = 0;               // this client's number, from 0
+  bool column_pulls = false;  // needs `columns`
+  int column_of = 0;          // this client's number, from 0
+  // Lists of ascending ids travel in full too where the servers know them as differences: the same
+  // answers in more bytes.
+  bool plain_ids = false;
   OnCallEnded on_call_ended = {};  // told of every call, whatever it is for; null: nobody
 
   // InvalidArgument naming the option: no servers, or as its row says.
@@ -50,7 +53,7 @@ struct RemoteOptions {
 OptionRow& AddServersRow(OptionTable& rows, RemoteOptions* options, std::string help);
 // --server-timeout.
 void AddServerTimeoutRow(OptionTable& rows, RemoteOptions* options);
-// --columns and --column-pulls.
+// --columns and --column-pulls, and --plain-ids.
 void AddColumnRows(OptionTable& rows, RemoteOptions* options);
 // What bounds calls: --timeout, --max-message-bytes, --calls-in-flight, --channels-per-server.
 void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_help);

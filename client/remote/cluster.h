@@ -36,6 +36,7 @@ class Cluster {
 
   [[nodiscard]] const GraphInfo& info() const { return info_; }
   [[nodiscard]] RpcClient& rpc() { return rpc_; }
+  [[nodiscard]] const RpcClient& rpc() const { return rpc_; }
   // Who serves what now. A call goes by what it got at its beginning. Every part's features have a
   // server, and with RemoteOptions::needs_topology every part's topology.
   [[nodiscard]] std::shared_ptr<const ServedParts> served() const;

@@ -23,6 +23,10 @@ Status CheckKnowsColumns(const Cluster& cluster, const ServedParts& served, cons
   return cluster.TooOld(without, "the sums and edges that layer-wise samplers ask for");
 }
 
+bool TakesDeltaIds(const Cluster& cluster, const ServedParts& served, const ReplicaSet& set) {
+  return !cluster.rpc().options().plain_ids && served.FirstWithout(set, wire::kSampleDeltaIds) < 0;
+}
+
 int64_t ColumnSumsCalls::SourceNodes(const ColumnGroup& group) const {
   const Schema& schema = cluster_.info().schema;
   return schema.node_types[static_cast<size_t>(schema.SourceType(group.relation))].count;
@@ -90,7 +94,8 @@ void ColumnSumsCalls::AddRpcs(const ReplicaSet& set, const Request& pieces,
   begin_next();
 }
 
-std::string ColumnSumsCalls::Encode(const Request& request) const {
+std::string ColumnSumsCalls::Encode(const ReplicaSet& set, const Request& request) const {
+  const bool deltas = TakesDeltaIds(cluster_, *served_, set);
   std::vector<std::string> names;
   std::vector<wire::ColumnSumsGroupView> groups;
   names.reserve(request.size());
@@ -101,7 +106,8 @@ std::string ColumnSumsCalls::Encode(const Request& request) const {
     view = {.relation = names.back(),
             .value = static_cast<uint32_t>(group.value),
             .destinations = piece.destinations,
-            .from_source = piece.from_source};
+            .from_source = piece.from_source,
+            .source_deltas = deltas};
     if (!group.page) continue;
     view.page = wire::ColumnPage{.part = static_cast<uint32_t>(group.page->part),
                                  .source_begin = group.page->sources.begin,
@@ -127,7 +133,7 @@ Rpc ColumnSumsCalls::ToRpc(const ReplicaSet& set, Request request) {
   auto shared = std::make_shared<const Request>(std::move(request));
   return QuestionRpc(
       cluster_, set, "GraphService/ColumnSums", &message_bytes_,
-      [this, shared] { return Encode(*shared); },
+      [this, &set, shared] { return Encode(set, *shared); },
       [this, &set, shared](ReplyPieces reply, std::vector<Rpc>* more) {
         return OnReply(set, *shared, reply, more);
       });

@@ -50,7 +50,7 @@ class ColumnSumsCalls {
   // Cuts the pieces into requests of the set.
   void AddRpcs(const ReplicaSet& set, const Request& pieces, std::vector<Rpc>* calls);
   [[nodiscard]] Rpc ToRpc(const ReplicaSet& set, Request request);
-  [[nodiscard]] std::string Encode(const Request& request) const;
+  [[nodiscard]] std::string Encode(const ReplicaSet& set, const Request& request) const;
   [[nodiscard]] wire::ColumnSumsExpected Expected(const Piece& piece) const;
   [[nodiscard]] Status OnReply(const ReplicaSet& set, const Request& request, ReplyPieces reply,
                                std::vector<Rpc>* more);
@@ -72,5 +72,10 @@ class ColumnSumsCalls {
 // FailedPrecondition: a server of the set does not know what layer-wise samplers ask.
 [[nodiscard]] Status CheckKnowsColumns(const Cluster& cluster, const ServedParts& served,
                                        const ReplicaSet& set);
+
+// Whether lists of ascending ids travel as differences: this client may, and all of the set know
+// it.
+[[nodiscard]] bool TakesDeltaIds(const Cluster& cluster, const ServedParts& served,
+                                 const ReplicaSet& set);
 
 }  // namespace halograph

@@ -141,7 +141,8 @@ void ExtractCalls::AddRpcs(const ReplicaSet& set, const Request& pieces, std::ve
   begin_next();
 }
 
-std::string ExtractCalls::Encode(const Request& request) const {
+std::string ExtractCalls::Encode(const ReplicaSet& set, const Request& request) const {
+  const bool deltas = TakesDeltaIds(cluster_, *served_, set);
   std::vector<std::string> names;
   std::vector<wire::ExtractGroupView> groups;
   names.reserve(request.size());
@@ -156,6 +157,7 @@ std::string ExtractCalls::Encode(const Request& request) const {
     }
     view.destinations = piece.share.ids;
     view.columns = group.columns;
+    view.column_deltas = deltas;
     view.edge_ids = group.wanted.edge_ids;
   }
   // A server of a higher limit than ours cannot know it.
@@ -179,7 +181,7 @@ Rpc ExtractCalls::ToRpc(const ReplicaSet& set, Request request) {
   auto shared = std::make_shared<const Request>(std::move(request));
   return QuestionRpc(
       cluster_, set, "GraphService/Extract", &message_bytes_,
-      [this, shared] { return Encode(*shared); },
+      [this, &set, shared] { return Encode(set, *shared); },
       [this, &set, shared](ReplyPieces reply, std::vector<Rpc>* more) {
         return OnReply(set, *shared, reply, more);
       });

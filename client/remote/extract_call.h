@@ -63,7 +63,7 @@ class ExtractCalls {
   // Cuts the pieces into requests of the set.
   void AddRpcs(const ReplicaSet& set, const Request& pieces, std::vector<Rpc>* calls);
   [[nodiscard]] Rpc ToRpc(const ReplicaSet& set, Request request);
-  [[nodiscard]] std::string Encode(const Request& request) const;
+  [[nodiscard]] std::string Encode(const ReplicaSet& set, const Request& request) const;
   [[nodiscard]] wire::ExtractExpected Expected(const Piece& piece) const;
   [[nodiscard]] Status OnReply(const ReplicaSet& set, const Request& request, ReplyPieces reply,
                                std::vector<Rpc>* more);

@@ -13,6 +13,7 @@ inline constexpr std::string_view kSampleEdgePieces = "sample-edge-pieces";
 inline constexpr std::string_view kSampleRule = "sample-rule";
 inline constexpr std::string_view kSampleColumns = "sample-columns";
 inline constexpr std::string_view kSampleDegrees = "sample-degrees";
+inline constexpr std::string_view kSampleDeltaIds = "sample-delta-ids";
 inline constexpr std::string_view kTaskSetRows = "task-set-rows";
 inline constexpr std::string_view kMutableTensors = "mutable-tensors";
 inline constexpr std::string_view kReadSnapshot = "read-snapshot";

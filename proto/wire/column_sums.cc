@@ -53,19 +53,23 @@ void ReadGroup(Reader& in, ColumnSumsGroup* group) {
       case Tag(f::kFromSource, kVarint):
         group->from_source = static_cast<int64_t>(in.Varint());
         break;
+      case Tag(f::kSourceDeltas, kVarint):
+        group->source_deltas = in.Varint() != 0;
+        break;
       default:
         in.SkipField(tag);
     }
   }
 }
 
-// Sources came in 4 bytes each, and in 8.
-struct SourceWidths {
+// Sources came in 4 bytes each, in 8, and as differences.
+struct SourceForms {
   bool narrow = false;
   bool wide = false;
+  bool deltas = false;
 };
 
-void ReadGroup(Reader& in, ColumnSumsGroupReply* group, SourceWidths* found) {
+void ReadGroup(Reader& in, ColumnSumsGroupReply* group, SourceForms* found) {
   using enum WireType;
   namespace f = column_sums_group_reply;
   for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
@@ -92,6 +96,14 @@ void ReadGroup(Reader& in, ColumnSumsGroupReply* group, SourceWidths* found) {
       case Tag(f::kSums, kVarint):
         group->sums.push_back(in.Varint());
         break;
+      case Tag(f::kSourceDeltas, kBytes):
+        in.PackedDeltas(&group->sources);
+        found->deltas = true;
+        break;
+      case Tag(f::kSourceDeltas, kVarint):
+        in.DeltaId(&group->sources);
+        found->deltas = true;
+        break;
       case Tag(f::kMore, kVarint):
         group->more = in.Varint() != 0;
         break;
@@ -102,11 +114,14 @@ void ReadGroup(Reader& in, ColumnSumsGroupReply* group, SourceWidths* found) {
 }
 
 Status CheckGroup(const ColumnSumsGroupReply& group, const ColumnSumsExpected& expected,
-                  const SourceWidths& found) {
+                  const SourceForms& found) {
   const bool wide = expected.source_nodes > (int64_t{1} << 32);
   if (wide ? found.narrow : found.wide) {
     return DataLoss("sources of {} bytes of a type with {} nodes", wide ? 4 : 8,
                     expected.source_nodes);
+  }
+  if (found.deltas && (found.narrow || found.wide)) {
+    return DataLoss("sources both as ids and as differences, expected one of the two");
   }
   if (group.sources.size() != group.sums.size()) {
     return DataLoss("{} sums for {} sources", group.sums.size(), group.sources.size());
@@ -142,7 +157,7 @@ size_t BodyBytes(const ColumnSumsGroupView& group) {
   return FieldBytes(f::kRelation, group.relation.size()) + NumberBytes(group.value) +
          IdsBytes(f::kDestinations, group.destinations) +
          (group.page ? FieldBytes(f::kPage, BodyBytes(*group.page)) : 0) +
-         NumberBytes(static_cast<uint64_t>(group.from_source));
+         NumberBytes(static_cast<uint64_t>(group.from_source)) + (group.source_deltas ? 2 : 0);
 }
 
 std::byte* PutBody(const ColumnSumsGroupView& group, std::byte* out) {
@@ -157,15 +172,17 @@ std::byte* PutBody(const ColumnSumsGroupView& group, std::byte* out) {
     out = PutNumber(p::kSourceBegin, static_cast<uint64_t>(group.page->source_begin), out);
     out = PutNumber(p::kSourceEnd, static_cast<uint64_t>(group.page->source_end), out);
   }
-  return PutNumber(f::kFromSource, static_cast<uint64_t>(group.from_source), out);
+  out = PutNumber(f::kFromSource, static_cast<uint64_t>(group.from_source), out);
+  return PutNumber(f::kSourceDeltas, group.source_deltas ? 1 : 0, out);
 }
 
 size_t BodyBytes(const ColumnSumsGroupShape& group) {
   namespace f = column_sums_group_reply;
-  const size_t source_bytes =
-      group.sources.size() * (group.wide ? sizeof(uint64_t) : sizeof(uint32_t));
-  return (source_bytes == 0 ? 0 : FieldBytes(f::kSources32, source_bytes)) +
-         VarintsFieldBytes(f::kSums, group.sums) + (group.more ? 2 : 0);
+  const size_t id_bytes = group.sources.size() * (group.wide ? sizeof(uint64_t) : sizeof(uint32_t));
+  const size_t source_bytes = group.deltas   ? DeltasFieldBytes(f::kSourceDeltas, group.sources)
+                              : id_bytes > 0 ? FieldBytes(f::kSources32, id_bytes)
+                                             : 0;
+  return source_bytes + VarintsFieldBytes(f::kSums, group.sums) + (group.more ? 2 : 0);
 }
 
 }  // namespace
@@ -188,14 +205,14 @@ std::string WriteColumnSumsRequest(std::span<const ColumnSumsGroupView> groups, 
 
 Status ReadColumnSumsReply(Pieces pieces, std::span<const ColumnSumsExpected> expected,
                            std::vector<ColumnSumsGroupReply>* groups) {
-  std::vector<SourceWidths> widths;
+  std::vector<SourceForms> forms;
   return ReadGroupedReply(
       pieces, expected, "ColumnSumsReply", groups,
-      [&widths](Reader& in, ColumnSumsGroupReply* group) {
-        ReadGroup(in, group, &widths.emplace_back());
+      [&forms](Reader& in, ColumnSumsGroupReply* group) {
+        ReadGroup(in, group, &forms.emplace_back());
       },
       [&](const ColumnSumsGroupReply& group, const ColumnSumsExpected& of, bool last) -> Status {
-        HG_RETURN_IF_ERROR(CheckGroup(group, of, widths[&group - groups->data()]));
+        HG_RETURN_IF_ERROR(CheckGroup(group, of, forms[&group - groups->data()]));
         if (last || !group.more) return OkStatus();
         return DataLoss("more sources follow; only the last group may be cut");
       });
@@ -208,10 +225,13 @@ size_t ColumnSumsGroupBytes(const ColumnSumsGroupShape& group) {
 std::byte* PutColumnSumsGroup(const ColumnSumsGroupShape& group, std::byte* out) {
   namespace f = column_sums_group_reply;
   out = PutLength(column_sums_reply::kGroups, BodyBytes(group), out);
-  out = group.wide ? PutIds(f::kSources64, group.sources, out)
-                   : PutNarrow(f::kSources32, group.sources, out);
+  if (!group.deltas) {
+    out = group.wide ? PutIds(f::kSources64, group.sources, out)
+                     : PutNarrow(f::kSources32, group.sources, out);
+  }
   out = PutVarints(f::kSums, group.sums, out);
-  return PutNumber(f::kMore, group.more ? 1 : 0, out);
+  out = PutNumber(f::kMore, group.more ? 1 : 0, out);
+  return group.deltas ? PutDeltas(f::kSourceDeltas, group.sources, out) : out;
 }
 
 }  // namespace halograph::wire

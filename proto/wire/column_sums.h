@@ -30,7 +30,8 @@ struct ColumnSumsGroup {
   uint32_t value = 0;                 // ColumnValue, or one that this version does not know
   std::vector<int64_t> destinations;  // global ids; those beyond 2^63 come out negative: no id is
   std::optional<ColumnPage> page = {};
-  int64_t from_source = 0;  // only candidates at or above it
+  int64_t from_source = 0;     // only candidates at or above it
+  bool source_deltas = false;  // the reply carries differences of sources
 };
 
 struct ColumnSumsRequest {
@@ -49,6 +50,7 @@ struct ColumnSumsGroupView {
   std::span<const int64_t> destinations = {};
   std::optional<ColumnPage> page = {};
   int64_t from_source = 0;
+  bool source_deltas = false;
 };
 
 [[nodiscard]] std::string WriteColumnSumsRequest(std::span<const ColumnSumsGroupView> groups,
@@ -74,6 +76,8 @@ struct ColumnSumsExpected {
 // the last. A reply may answer nothing. On error `groups` holds anything.
 //   DataLoss  bytes that are no such message; or groups, sources or sums that do not fit what was
 //             asked for: the group, what was found and what was expected are named
+// Sources may come as ids or as differences, whatever was asked for: an older server knows no
+// differences.
 [[nodiscard]] Status ReadColumnSumsReply(Pieces pieces,
                                          std::span<const ColumnSumsExpected> expected,
                                          std::vector<ColumnSumsGroupReply>* groups);
@@ -84,6 +88,7 @@ struct ColumnSumsGroupShape {
   std::span<const uint64_t> sums;
   bool wide = false;  // sources take 8 bytes each instead of 4
   bool more = false;
+  bool deltas = false;  // sources travel as differences, and `wide` says nothing
 };
 
 // Bytes of the group in a reply, with what stands before it.

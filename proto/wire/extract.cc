@@ -1,6 +1,8 @@
 #include "proto/wire/extract.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "proto/wire/grouped.h"
 #include "proto/wire/writer.h"
@@ -9,11 +11,15 @@ namespace halograph::wire {
 
 namespace {
 
+// Stands in `columns` beside differences: no source has this id.
+constexpr std::array<int64_t, 1> kNoColumn = {-1};
+
 // ---- reading ---------------------------------------------------------------------------------
 
 void ReadGroup(Reader& in, ExtractGroup* group) {
   using enum WireType;
   namespace f = extract_group;
+  std::vector<int64_t> deltas;
   for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
     switch (tag) {
       case Tag(f::kRelation, kBytes):
@@ -40,10 +46,19 @@ void ReadGroup(Reader& in, ExtractGroup* group) {
       case Tag(f::kDegreesOf, kFixed64):
         group->degrees_of.push_back(static_cast<int64_t>(in.Fixed64()));
         break;
+      case Tag(f::kColumnDeltas, kBytes):
+        in.PackedDeltas(&deltas);
+        break;
+      case Tag(f::kColumnDeltas, kVarint):
+        in.DeltaId(&deltas);
+        break;
       default:
         in.SkipField(tag);
     }
   }
+  if (deltas.empty()) return;
+  if (!std::ranges::equal(group->columns, kNoColumn)) return in.Fail();
+  group->columns = std::move(deltas);
 }
 
 void ReadGroup(Reader& in, ExtractGroupReply* group) {
@@ -138,20 +153,40 @@ bool IsWhole(const ExtractGroupReply& group, const ExtractExpected& expected) {
 
 // ---- writing ---------------------------------------------------------------------------------
 
+// The columns as they are written: in one of these two fields, or the first of them says that they
+// are in the second.
+struct ColumnFields {
+  std::span<const int64_t> ids;
+  std::span<const int64_t> deltas;
+};
+
+ColumnFields FieldsOf(const ExtractGroupView& group) {
+  namespace f = extract_group;
+  const size_t as_deltas =
+      IdsBytes(f::kColumns, kNoColumn) + DeltasFieldBytes(f::kColumnDeltas, group.columns);
+  const bool deltas = group.column_deltas && 2 * as_deltas <= IdsBytes(f::kColumns, group.columns);
+  if (deltas) return {kNoColumn, group.columns};
+  return {group.columns, {}};
+}
+
 size_t BodyBytes(const ExtractGroupView& group) {
   namespace f = extract_group;
+  const ColumnFields columns = FieldsOf(group);
   return FieldBytes(f::kRelation, group.relation.size()) +
-         IdsBytes(f::kDestinations, group.destinations) + IdsBytes(f::kColumns, group.columns) +
-         (group.edge_ids ? 2 : 0) + IdsBytes(f::kDegreesOf, group.degrees_of);
+         IdsBytes(f::kDestinations, group.destinations) + IdsBytes(f::kColumns, columns.ids) +
+         (group.edge_ids ? 2 : 0) + IdsBytes(f::kDegreesOf, group.degrees_of) +
+         DeltasFieldBytes(f::kColumnDeltas, columns.deltas);
 }
 
 std::byte* PutBody(const ExtractGroupView& group, std::byte* out) {
   namespace f = extract_group;
   out = PutText(f::kRelation, group.relation, out);
   out = PutIds(f::kDestinations, group.destinations, out);
-  out = PutIds(f::kColumns, group.columns, out);
+  const ColumnFields columns = FieldsOf(group);
+  out = PutIds(f::kColumns, columns.ids, out);
   out = PutNumber(f::kEdgeIds, group.edge_ids ? 1 : 0, out);
-  return PutIds(f::kDegreesOf, group.degrees_of, out);
+  out = PutIds(f::kDegreesOf, group.degrees_of, out);
+  return PutDeltas(f::kColumnDeltas, columns.deltas, out);
 }
 
 size_t BodyBytes(const ExtractGroupShape& group) {

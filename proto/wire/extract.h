@@ -20,7 +20,7 @@ namespace halograph::wire {
 struct ExtractGroup {
   std::string relation;  // source:name:destination
   std::vector<int64_t> destinations;
-  std::vector<int64_t> columns;
+  std::vector<int64_t> columns;  // however they came
   bool edge_ids = false;
   std::vector<int64_t> degrees_of;  // nodes of the destination type
 };
@@ -41,6 +41,8 @@ struct ExtractGroupView {
   std::span<const int64_t> columns = {};
   bool edge_ids = false;
   std::span<const int64_t> degrees_of = {};
+  // Columns may travel as differences: they do where that takes half of their bytes, or less.
+  bool column_deltas = false;
 };
 
 [[nodiscard]] std::string WriteExtractRequest(std::span<const ExtractGroupView> groups,

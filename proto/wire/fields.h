@@ -64,7 +64,7 @@ enum : uint32_t { kGroups = 1, kMaxBytes };
 }
 
 namespace column_sums_group {
-enum : uint32_t { kRelation = 1, kValue, kDestinations, kPage, kFromSource };
+enum : uint32_t { kRelation = 1, kValue, kDestinations, kPage, kFromSource, kSourceDeltas };
 }
 
 namespace column_page {
@@ -76,7 +76,7 @@ enum : uint32_t { kGroups = 1 };
 }
 
 namespace column_sums_group_reply {
-enum : uint32_t { kSources32 = 1, kSources64, kSums, kMore };
+enum : uint32_t { kSources32 = 1, kSources64, kSums, kMore, kSourceDeltas };
 }
 
 namespace extract_request {
@@ -84,7 +84,7 @@ enum : uint32_t { kGroups = 1, kMaxBytes };
 }
 
 namespace extract_group {
-enum : uint32_t { kRelation = 1, kDestinations, kColumns, kEdgeIds, kDegreesOf };
+enum : uint32_t { kRelation = 1, kDestinations, kColumns, kEdgeIds, kDegreesOf, kColumnDeltas };
 }
 
 namespace extract_reply {

@@ -87,6 +87,19 @@ class Reader {
       while (left() > 0) out->push_back(Varint());
     });
   }
+  // The next id of those that travel as their differences (writer.h), behind those that `out` has.
+  // Ids that do not ascend, or pass 2^63, come out as one that is not above the last (or, of the
+  // first, as negative): who checks that they ascend has found all that can be wrong.
+  void DeltaId(std::vector<int64_t>* out) {
+    const uint64_t last = out->empty() ? 0 : static_cast<uint64_t>(out->back());
+    out->push_back(static_cast<int64_t>(last + Varint()));
+  }
+  // A packed field of such ids.
+  void PackedDeltas(std::vector<int64_t>* out) {
+    Message([&] {
+      while (left() > 0) DeltaId(out);
+    });
+  }
 
  private:
   // Goes over to the next piece; false if nothing is left.

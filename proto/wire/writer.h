@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "proto/wire/fields.h"
 
@@ -99,6 +100,34 @@ std::byte* PutVarints(uint32_t field, std::span<const T> values, std::byte* out)
 template <typename T>
 size_t VarintsFieldBytes(uint32_t field, std::span<const T> values) {
   return values.empty() ? 0 : FieldBytes(field, VarintsBytes(values));
+}
+
+// Of an id behind `last` (0 before the first) in a field of ascending ids that travel as
+// differences.
+constexpr size_t DeltaBytes(int64_t last, int64_t id) {
+  return VarintBytes(static_cast<uint64_t>(id) - static_cast<uint64_t>(last));
+}
+// A packed field of ascending ids, of which the first and then the differences are written as
+// varints; nothing if there are none.
+inline size_t DeltasBytes(std::span<const int64_t> ids) {
+  size_t bytes = 0;
+  int64_t last = 0;
+  for (const int64_t id : ids) bytes += DeltaBytes(std::exchange(last, id), id);
+  return bytes;
+}
+// Of such a field.
+inline size_t DeltasFieldBytes(uint32_t field, std::span<const int64_t> ids) {
+  return ids.empty() ? 0 : FieldBytes(field, DeltasBytes(ids));
+}
+inline std::byte* PutDeltas(uint32_t field, std::span<const int64_t> ids, std::byte* out) {
+  if (ids.empty()) return out;
+  out = PutLength(field, DeltasBytes(ids), out);
+  uint64_t last = 0;
+  for (const int64_t id : ids) {
+    const auto next = static_cast<uint64_t>(id);
+    out = PutVarint(next - std::exchange(last, next), out);
+  }
+  return out;
 }
 
 // A packed field of varints.

@@ -8,14 +8,17 @@
 namespace halograph::server {
 namespace {
 
-int64_t CandidateBytes(bool wide, uint64_t sum) {
-  const size_t source = wide ? sizeof(uint64_t) : sizeof(uint32_t);
-  return static_cast<int64_t>(source + wire::VarintBytes(sum));
+// Of a candidate behind `last` (0 before the first) in the answer.
+int64_t CandidateBytes(const ColumnSumsAnswer& answer, int64_t last, int64_t source, uint64_t sum) {
+  const size_t fixed = answer.wide ? sizeof(uint64_t) : sizeof(uint32_t);
+  return static_cast<int64_t>((answer.deltas ? wire::DeltaBytes(last, source) : fixed) +
+                              wire::VarintBytes(sum));
 }
 
 // Takes what a candidate takes from `room`; false: there is no room for it.
-bool Fits(bool wide, uint64_t sum, int64_t* room) {
-  const int64_t bytes = CandidateBytes(wide, sum);
+bool Fits(const ColumnSumsAnswer& answer, int64_t last, int64_t source, uint64_t sum,
+          int64_t* room) {
+  const int64_t bytes = CandidateBytes(answer, last, source, sum);
   if (bytes > *room) return false;
   *room -= bytes;
   return true;
@@ -92,7 +95,8 @@ Status ColumnSumsHandler::AnswerPage(const wire::ColumnSumsGroup& group,
   for (; source < group.page->source_end; ++source) {
     const uint32_t degree = degrees[static_cast<size_t>(source)];
     if (degree == 0) continue;
-    answer->more = !Fits(answer->wide, degree, room);
+    const int64_t last = answer->sums.sources.empty() ? 0 : answer->sums.sources.back();
+    answer->more = !Fits(*answer, last, source, degree, room);
     if (answer->more) break;
     answer->sums.sources.push_back(source);
     answer->sums.sums.push_back(degree);
@@ -107,7 +111,7 @@ Status ColumnSumsHandler::AnswerAsymmetry(const wire::ColumnSumsGroup& group,
   HG_ASSIGN_OR_RETURN(const uint64_t sum,
                       SumAsymmetry(relation.edges, static_cast<int>(group.page->part), limits));
   if (sum == 0) return OkStatus();
-  answer->more = !Fits(answer->wide, sum, room);
+  answer->more = !Fits(*answer, 0, group.page->source_begin, sum, room);
   if (answer->more) return OkStatus();
   answer->sums.sources.push_back(group.page->source_begin);
   answer->sums.sums.push_back(sum);
@@ -119,6 +123,7 @@ Status ColumnSumsHandler::AnswerGroup(const wire::ColumnSumsGroup& group,
                                       ColumnSums* all, int64_t* room,
                                       ColumnSumsAnswer* answer) const {
   answer->wide = relation.wide;
+  answer->deltas = group.source_deltas;
   if (IsAsymmetry(group)) return AnswerAsymmetry(group, relation, limits, room, answer);
   if (group.page) return AnswerPage(group, relation, room, answer);
   const ColumnWorkspaces::Lease workspace(workspaces_);
@@ -128,7 +133,9 @@ Status ColumnSumsHandler::AnswerGroup(const wire::ColumnSumsGroup& group,
   const auto first = std::lower_bound(sources.begin(), sources.end(), group.from_source);
   const auto begin = first - sources.begin();
   auto end = begin;
-  while (end < std::ssize(sources) && Fits(answer->wide, all->sums[end], room)) ++end;
+  for (int64_t last = 0; end < std::ssize(sources); last = sources[end++]) {
+    if (!Fits(*answer, last, sources[end], all->sums[end], room)) break;
+  }
   answer->sums.sources.assign(sources.begin() + begin, sources.begin() + end);
   answer->sums.sums.assign(all->sums.begin() + begin, all->sums.begin() + end);
   answer->more = end < std::ssize(sources);

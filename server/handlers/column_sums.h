@@ -21,11 +21,13 @@ namespace halograph::server {
 // The answer to one group.
 struct ColumnSumsAnswer {
   ColumnSums sums;
-  bool wide = false;  // sources take 8 bytes each instead of 4
-  bool more = false;  // candidates behind these are missing
+  bool wide = false;    // sources take 8 bytes each instead of 4
+  bool more = false;    // candidates behind these are missing
+  bool deltas = false;  // sources travel as differences
 
   [[nodiscard]] wire::ColumnSumsGroupShape shape() const {
-    return {.sources = sums.sources, .sums = sums.sums, .wide = wide, .more = more};
+    return {
+        .sources = sums.sources, .sums = sums.sums, .wide = wide, .more = more, .deltas = deltas};
   }
 };
 

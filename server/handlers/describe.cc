@@ -36,8 +36,8 @@ Description Describe(const ServedGraph& graph, int64_t max_message_bytes,
   description.serving = Serving(graph.contents(), states != nullptr);
   for (const std::string_view capability :
        {wire::kSampleGroupKeys, wire::kSampleEdgeIds, wire::kSampleWeights, wire::kSampleEdgePieces,
-        wire::kSampleRule, wire::kSampleDegrees, wire::kSampleColumns, wire::kTaskSetRows,
-        wire::kMutableTensors, wire::kReadSnapshot}) {
+        wire::kSampleRule, wire::kSampleDegrees, wire::kSampleColumns, wire::kSampleDeltaIds,
+        wire::kTaskSetRows, wire::kMutableTensors, wire::kReadSnapshot}) {
     description.capabilities.emplace_back(capability);
   }
   description.task_rows = RowsOfTaskSets(graph);

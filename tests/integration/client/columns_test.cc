@@ -150,6 +150,7 @@ class RemoteColumnsTest : public RemoteStoreTest {
     if (address != nullptr) *address = fake.address();
     RemoteOptions options = Options({fake.address()});
     options.calls_in_flight = 1;  // of several, forwarding would block all of gRPC's threads
+    options.plain_ids = true;     // tests change sources32
     if (limit > 0) options.max_message_bytes = limit;
     TopologyAnswers unused;
     return Ask(options, questions, answers != nullptr ? answers : &unused);
@@ -182,6 +183,7 @@ TEST_F(RemoteColumnsTest, SumsAndEdgesAreTheKernelsWhateverServersAndLimits) {
       }
       RemoteOptions options = Options(addresses);
       options.max_message_bytes = of_client;
+      options.plain_ids = layout.size() == 2;  // the others as differences
       // Columns of one group fill a message of this client; so there are fewer.
       TopologyQuestions asked = questions;
       TopologyAnswers wanted = expected;
@@ -208,6 +210,115 @@ TEST_F(RemoteColumnsTest, SumsAndEdgesAreTheKernelsWhateverServersAndLimits) {
       EXPECT_GT(stats.remote_bytes, 0);
     }
   }
+}
+
+// The server is of a version before this.
+void Forget(std::string_view capability, FakeAnswer* answer) {
+  v1::DescribeReply reply;
+  EXPECT_TRUE(reply.ParseFromString(answer->bytes));
+  auto* known = reply.mutable_capabilities();
+  const auto at = std::find(known->begin(), known->end(), capability);
+  EXPECT_TRUE(at != known->end()) << capability;
+  if (at != known->end()) known->erase(at);
+  answer->bytes = reply.SerializeAsString();
+}
+
+// What ColumnSums of these questions asked for and got: groups with differences asked for, groups
+// with some given, and groups with ids. And groups of Extract with differences.
+struct SeenDeltas {
+  int columns = 0;
+  int asked = 0;
+  int given = 0;
+  int as_ids = 0;
+  int64_t bytes = 0;  // of replies
+};
+
+// With and without differences of ids, and between versions of which one knows none, either way.
+TEST_F(RemoteColumnsTest, IdsAsDifferencesAreTheSameAnswersWhateverVersionsMeet) {
+  const auto server = Serve(path_, {});
+  const TopologyQuestions questions = Questions();
+  const TopologyAnswers expected = Expected(questions);
+  // A client that asks for them or does not, of a server that tells of them or does not, and one
+  // that told of them and is back in an older version, which does not know the field.
+  struct Case {
+    bool client, told, answers;
+  };
+  std::vector<SeenDeltas> seen;
+  for (const Case& c :
+       {Case{true, true, true}, {false, true, true}, {true, false, false}, {true, true, false}}) {
+    SeenDeltas& of_case = seen.emplace_back();
+    FakeServer fake([&](const FakeCall& call) {
+      FakeCall forwarded = call;
+      if (call.method == "GraphService/ColumnSums") {
+        v1::ColumnSumsRequest sums;
+        EXPECT_TRUE(sums.ParseFromString(call.request));
+        for (v1::ColumnSumsGroup& group : *sums.mutable_groups()) {
+          of_case.asked += group.source_deltas() ? 1 : 0;
+          if (!c.answers) group.clear_source_deltas();
+        }
+        forwarded.request = sums.SerializeAsString();
+      }
+      if (call.method == "GraphService/Extract") {
+        v1::ExtractRequest edges;
+        EXPECT_TRUE(edges.ParseFromString(call.request));
+        for (const v1::ExtractGroup& group : edges.groups()) {
+          of_case.columns += group.column_deltas_size() > 0 ? 1 : 0;
+        }
+      }
+      FakeAnswer answer = Forward(server->address(), forwarded);
+      if (call.method == "GraphService/Describe" && !c.told) Forget("sample-delta-ids", &answer);
+      if (call.method == "GraphService/ColumnSums") {
+        v1::ColumnSumsReply reply;
+        EXPECT_TRUE(reply.ParseFromString(answer.bytes));
+        of_case.bytes += static_cast<int64_t>(answer.bytes.size());
+        for (const v1::ColumnSumsGroupReply& group : reply.groups()) {
+          of_case.given += group.source_deltas_size() > 0 ? 1 : 0;
+          of_case.as_ids += group.sources32_size() > 0 ? 1 : 0;
+        }
+      }
+      return answer;
+    });
+    RemoteOptions options = Options({fake.address()});
+    options.calls_in_flight = 1;
+    options.plain_ids = !c.client;
+    TopologyAnswers found;
+    const Status status = Ask(options, questions, &found);
+    ASSERT_TRUE(status.ok()) << ToString(status);
+    EXPECT_TRUE(found.sums == expected.sums);
+    EXPECT_TRUE(found.edges == expected.edges);
+  }
+  EXPECT_GT(seen[0].given, 0);
+  EXPECT_EQ(seen[0].as_ids, 0);
+  EXPECT_EQ(seen[1].asked, 0);
+  EXPECT_EQ(seen[2].asked, 0) << "a server that does not tell of it";
+  EXPECT_EQ(seen[3].asked, seen[0].asked);
+  EXPECT_GT(seen[0].columns, 0);
+  EXPECT_EQ(seen[1].columns + seen[2].columns, 0);
+  for (size_t i = 1; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i].given, 0) << i;
+    EXPECT_EQ(seen[i].as_ids, seen[0].given) << i;
+    EXPECT_LT(seen[0].bytes, seen[i].bytes) << i;
+  }
+}
+
+// It does not know the field, and would answer none of the edges: so `columns` is one it refuses.
+TEST_F(RemoteColumnsTest, AServerBackInAnOlderVersionRefusesColumnsAsDifferences) {
+  const auto server = Serve(path_, {});
+  FakeServer fake([&](const FakeCall& call) {
+    FakeCall forwarded = call;
+    if (call.method == "GraphService/Extract") {
+      v1::ExtractRequest edges;
+      EXPECT_TRUE(edges.ParseFromString(call.request));
+      for (v1::ExtractGroup& group : *edges.mutable_groups()) group.clear_column_deltas();
+      forwarded.request = edges.SerializeAsString();
+    }
+    return Forward(server->address(), forwarded);
+  });
+  TopologyQuestions edges;
+  edges.edges.push_back({.relation = cites_, .destinations = some_, .columns = cited_});
+  TopologyAnswers unused;
+  ExpectError(Ask(Options({fake.address()}), edges, &unused), absl::StatusCode::kOutOfRange,
+              {fake.address(), "column -1 is no source"});
 }
 
 TEST_F(RemoteColumnsTest, AReplicaThatIsLostChangesNothing) {

@@ -2,9 +2,10 @@
 // within what was expected; sanitizers see the rest. Fixed seeds.
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "common/base/rng.h"
 #include "proto/wire/column_sums.h"
@@ -15,6 +16,7 @@
 #include "proto/wire/sample_reply.h"
 #include "proto/wire/sample_request.h"
 #include "proto/wire/snapshot_page.h"
+#include "proto/wire/writer.h"
 #include "tests/unit/proto/pieces.h"
 
 namespace halograph::wire {
@@ -152,7 +154,11 @@ TEST(DamagedMessagesTest, SampleReply) {
 TEST(DamagedMessagesTest, ColumnSumsRequest) {
   const std::vector<int64_t> ids = Ids(9);
   const std::vector<ColumnSumsGroupView> groups = {
-      {.relation = "a:b:c", .value = 1, .destinations = ids, .from_source = 300},
+      {.relation = "a:b:c",
+       .value = 1,
+       .destinations = ids,
+       .from_source = 300,
+       .source_deltas = true},
       {.relation = "a:b:c", .page = ColumnPage{.part = 1, .source_begin = 2, .source_end = 900}}};
   Fuzz(WriteColumnSumsRequest(groups, 4096), absl::StatusCode::kInvalidArgument,
        [](Pieces pieces) -> Status {
@@ -162,12 +168,60 @@ TEST(DamagedMessagesTest, ColumnSumsRequest) {
        });
 }
 
+// Of one group, whose sources are written as they are given: in no order, if they are in none.
+Status ReadDeltas(const std::vector<int64_t>& sources, const ColumnSumsExpected& expected,
+                  bool as_ids_too = false) {
+  const std::vector<uint64_t> sums(sources.size(), 1);
+  std::string message(1000, '\0');
+  auto* const begin = reinterpret_cast<std::byte*>(message.data());
+  std::byte* out =
+      PutColumnSumsGroup({.sources = sources, .sums = sums, .wide = true, .deltas = true}, begin);
+  if (as_ids_too) {  // an empty list of them, within the group
+    const std::span<const std::byte> body(begin + 2, out);
+    std::vector<std::byte> copy(body.begin(), body.end());
+    out = PutLength(column_sums_reply::kGroups, copy.size() + 2, begin);
+    out = PutLength(column_sums_group_reply::kSources32, 0, PutBytes(std::span(copy), out));
+  }
+  message.resize(static_cast<size_t>(out - begin));
+  const CutMessage cut(message, {message.size() / 2});
+  std::vector<ColumnSumsGroupReply> groups;
+  HG_RETURN_IF_ERROR(ReadColumnSumsReply(cut.pieces(), {&expected, 1}, &groups));
+  EXPECT_EQ(groups.front().sources, sources);
+  return OkStatus();
+}
+
+TEST(DamagedMessagesTest, SourcesAsDifferencesThatCannotBeAreDataLoss) {
+  constexpr int64_t kMost = int64_t{1} << 62;
+  const ColumnSumsExpected expected{kMost, 3, kMost};
+  EXPECT_TRUE(ReadDeltas({}, expected).ok());
+  const Status fits = ReadDeltas({3, 4, 131, 132, int64_t{1} << 40, kMost - 1}, expected);
+  EXPECT_TRUE(fits.ok()) << fits;
+  const std::vector<std::pair<std::vector<int64_t>, std::string>> wrong = {
+      {{2, 5}, "source 2 at position 0, expected one in [3, "},
+      {{5, 5}, "source 5 at position 1, expected one in [6, "},     // a difference of 0
+      {{7, 6, 9}, "source 6 at position 1, expected one in [8, "},  // past 2^64
+      {{7, kMost}, "source 4611686018427387904 at position 1"},     // past the type
+      {{7, kMost, std::numeric_limits<int64_t>::min()}, "source 4611686018427387904 at position 1"},
+      {{std::numeric_limits<int64_t>::min()}, "source 9223372036854775808 at position 0"},
+      {{-1}, "source 18446744073709551615 at position 0"}};
+  for (const auto& [sources, text] : wrong) {
+    const Status status = ReadDeltas(sources, expected);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(Message(status), testing::HasSubstr(text));
+  }
+  const ColumnSumsExpected narrow{1000, 3, 1000};
+  EXPECT_TRUE(ReadDeltas({4, 8}, narrow).ok());
+  const Status both = ReadDeltas({4, 8}, narrow, true);
+  EXPECT_TRUE(absl::IsDataLoss(both)) << both;
+  EXPECT_THAT(Message(both), testing::HasSubstr("both as ids and as differences"));
+}
+
 TEST(DamagedMessagesTest, ColumnSumsReply) {
   const std::vector<int64_t> sources = {3, 7, 8, 250, 900};
   const std::vector<uint64_t> sums = {1, 300, 2, uint64_t{1} << 50, 4};
   std::string message;
-  for (const bool more : {false, true}) {
-    const ColumnSumsGroupShape shape{sources, sums, false, more};
+  for (const bool more : {false, true}) {  // ids, and then differences
+    const ColumnSumsGroupShape shape{sources, sums, false, more, more};
     std::string bytes(ColumnSumsGroupBytes(shape), '\0');
     static_cast<void>(PutColumnSumsGroup(shape, reinterpret_cast<std::byte*>(bytes.data())));
     message += bytes;
@@ -188,10 +242,34 @@ TEST(DamagedMessagesTest, ColumnSumsReply) {
   });
 }
 
+// What is in the list is not the reader's business: the kernel refuses columns that do not ascend
+// or are no sources.
+TEST(DamagedMessagesTest, ColumnsBothAsIdsAndAsDifferencesAreRefused) {
+  std::vector<int64_t> columns(9);
+  std::iota(columns.begin(), columns.end(), 100);
+  const ExtractGroupView view{.relation = "r", .columns = columns, .column_deltas = true};
+  std::string message = WriteExtractRequest(std::span(&view, 1), 0);
+  const auto read = [&] {
+    const CutMessage cut(message, {message.size() / 2});
+    return ReadExtractRequest(cut.pieces(), 3);
+  };
+  const auto whole = read();
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->groups[0].columns, columns);
+  const std::string no_column(8, '\xff');
+  const size_t at = message.find(no_column);
+  ASSERT_NE(at, std::string::npos);
+  message[at] = '\x00';  // an id
+  EXPECT_TRUE(absl::IsInvalidArgument(read().status())) << read().status();
+}
+
 TEST(DamagedMessagesTest, ExtractRequest) {
   const std::vector<int64_t> ids = Ids(9);
+  std::vector<int64_t> near(20);
+  std::iota(near.begin(), near.end(), 100);
   const std::vector<ExtractGroupView> groups = {
       {.relation = "a:b:c", .destinations = ids, .columns = ids, .edge_ids = true},
+      {.relation = "a:b:c", .destinations = ids, .columns = near, .column_deltas = true},
       {.relation = "a:b:c", .degrees_of = ids}};
   Fuzz(WriteExtractRequest(groups, 4096), absl::StatusCode::kInvalidArgument,
        [](Pieces pieces) -> Status {

@@ -55,14 +55,15 @@ TEST_F(GeneratedColumnsTest, ColumnSumsRequests) {
         if (Coin()) page->set_source_end(Coin() ? -1 : static_cast<int64_t>(Number(60)));
       }
       if (Coin()) group->set_from_source(static_cast<int64_t>(Number(60)));
+      group->set_source_deltas(Coin());
     }
     const auto request =
         ReadCut(generated, [](Pieces pieces) { return ReadColumnSumsRequest(pieces, 100); });
     ASSERT_TRUE(request.ok()) << request.status();
     std::vector<ColumnSumsGroupView> views;
     for (const ColumnSumsGroup& group : request->groups) {
-      views.push_back(
-          {group.relation, group.value, group.destinations, group.page, group.from_source});
+      views.push_back({group.relation, group.value, group.destinations, group.page,
+                       group.from_source, group.source_deltas});
     }
     ASSERT_EQ(WriteColumnSumsRequest(views, request->max_bytes), generated.SerializeAsString());
   }
@@ -72,19 +73,26 @@ TEST_F(GeneratedColumnsTest, ColumnSumsReplies) {
   for (int round = 0; round < kColumnRounds; ++round) {
     v1::ColumnSumsReply generated;
     std::vector<ColumnSumsExpected> expected;
-    std::vector<bool> wide;
+    std::vector<bool> wide, deltas;
+    std::vector<std::vector<int64_t>> sources;
     for (uint64_t g = rng_.NextBounded(4); g > 0; --g) {
       v1::ColumnSumsGroupReply* group = generated.add_groups();
       wide.push_back(Coin());
+      deltas.push_back(Coin());
+      sources.emplace_back();
       const auto begin = static_cast<int64_t>(Number(20));
       int64_t next = begin;
       for (uint64_t left = rng_.NextBounded(40); left > 0; --left) {
         next += static_cast<int64_t>(Number(wide.back() ? 33 : 10));
-        if (wide.back()) {
+        if (deltas.back()) {
+          const int64_t last = sources.back().empty() ? 0 : sources.back().back();
+          group->add_source_deltas(static_cast<uint64_t>(next - last));
+        } else if (wide.back()) {
           group->add_sources64(static_cast<uint64_t>(next));
         } else {
           group->add_sources32(static_cast<uint32_t>(next));
         }
+        sources.back().push_back(next);
         group->add_sums(1 + Number(60));
         ++next;
       }
@@ -97,7 +105,9 @@ TEST_F(GeneratedColumnsTest, ColumnSumsReplies) {
     ASSERT_TRUE(status.ok()) << status;
     std::string written;
     for (size_t g = 0; g < groups.size(); ++g) {
-      const ColumnSumsGroupShape shape{groups[g].sources, groups[g].sums, wide[g], groups[g].more};
+      ASSERT_EQ(groups[g].sources, sources[g]);
+      const ColumnSumsGroupShape shape{groups[g].sources, groups[g].sums, wide[g], groups[g].more,
+                                       deltas[g]};
       std::string bytes(ColumnSumsGroupBytes(shape), '\0');
       auto* const begin = reinterpret_cast<std::byte*>(bytes.data());
       ASSERT_EQ(PutColumnSumsGroup(shape, begin), begin + bytes.size());
@@ -110,12 +120,27 @@ TEST_F(GeneratedColumnsTest, ColumnSumsReplies) {
 TEST_F(GeneratedColumnsTest, ExtractRequests) {
   for (int round = 0; round < kColumnRounds; ++round) {
     v1::ExtractRequest generated;
+    std::vector<std::vector<int64_t>> columns;
     if (Coin()) generated.set_max_bytes(static_cast<int64_t>(Number(40)));
     for (uint64_t g = rng_.NextBounded(4); g > 0; --g) {
       v1::ExtractGroup* group = generated.add_groups();
       group->set_relation("author:writes:paper");
+      columns.emplace_back();
       Fill(5, 60, group->mutable_destinations());
-      Fill(5, 60, group->mutable_columns());
+      // Few and far apart as ids, many that are near as differences: the writer's choice too.
+      const bool deltas = Coin();
+      int64_t column = 0;
+      for (uint64_t left = deltas ? 20 : rng_.NextBounded(3); left > 0; --left) {
+        const auto difference = static_cast<int64_t>(1 + Number(deltas ? 10 : 60));
+        column += difference;
+        columns.back().push_back(column);
+        if (deltas) {
+          group->add_column_deltas(static_cast<uint64_t>(difference));
+        } else {
+          group->add_columns(static_cast<uint64_t>(column));
+        }
+      }
+      if (deltas) group->add_columns(UINT64_MAX);
       group->set_edge_ids(Coin());
       Fill(5, 60, group->mutable_degrees_of());
     }
@@ -124,8 +149,9 @@ TEST_F(GeneratedColumnsTest, ExtractRequests) {
     ASSERT_TRUE(request.ok()) << request.status();
     std::vector<ExtractGroupView> views;
     for (const ExtractGroup& group : request->groups) {
-      views.push_back(
-          {group.relation, group.destinations, group.columns, group.edge_ids, group.degrees_of});
+      ASSERT_EQ(group.columns, columns[views.size()]);
+      views.push_back({group.relation, group.destinations, group.columns, group.edge_ids,
+                       group.degrees_of, true});
     }
     ASSERT_EQ(WriteExtractRequest(views, request->max_bytes), generated.SerializeAsString());
   }

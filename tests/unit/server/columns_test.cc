@@ -55,7 +55,8 @@ class ColumnsHandlerTest : public ServedTest {
       if (!answers.ok() || answers->empty()) return all;
       ExpectWithin(*answers, request.max_bytes, wire::ColumnSumsGroupBytes);
       for (size_t g = 0; g < answers->size(); ++g) {
-        const auto [sources, sums, wide, more] = (*answers)[g].shape();
+        const auto [sources, sums, wide, more, deltas] = (*answers)[g].shape();
+        EXPECT_EQ(deltas, request.groups[g].source_deltas);
         EXPECT_FALSE(more && g + 1 < answers->size());
         ColumnSums& to = all[first + g];
         to.sources.insert(to.sources.end(), sources.begin(), sources.end());
@@ -159,12 +160,36 @@ TEST_F(ColumnsHandlerTest, CutSumsAddUpToTheWholeWithinTheLimit) {
   const auto whole = SumAll(Sums(*all_), {.groups = asked_}, &calls);
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(whole[0], Expected(kPaperCites, asked_[0].destinations, ColumnValue::kDegreeShare));
-  for (const int64_t limit : {32, 50, 300, 1000}) {
-    calls = 0;
-    EXPECT_EQ(SumAll(Sums(*all_), {.groups = asked_, .max_bytes = limit}, &calls), whole) << limit;
-    EXPECT_GT(calls, 1);
-    EXPECT_EQ(SumAll(Sums(*all_, limit), {.groups = asked_}, &calls), whole) << limit;
+  for (const bool deltas : {false, true}) {
+    for (wire::ColumnSumsGroup& group : asked_) group.source_deltas = deltas;
+    for (const int64_t limit : {32, 50, 300, 1000}) {
+      calls = 0;
+      EXPECT_EQ(SumAll(Sums(*all_), {.groups = asked_, .max_bytes = limit}, &calls), whole)
+          << limit;
+      EXPECT_GT(calls, 1);
+      EXPECT_EQ(SumAll(Sums(*all_, limit), {.groups = asked_}, &calls), whole) << limit;
+    }
   }
+}
+
+// What a message has no room for as ids, it has as differences; and no more than that.
+TEST_F(ColumnsHandlerTest, SourcesAsDifferencesLeaveNoRoomUnused) {
+  const std::vector<int64_t> papers = All(NodeType("paper"));
+  const auto answer = [&](bool deltas, int64_t limit) {
+    wire::ColumnSumsGroup group{kPaperCites, 0, papers};
+    group.source_deltas = deltas;
+    const auto answers = Sums(*all_).Answer({.groups = {group}, .max_bytes = limit});
+    EXPECT_TRUE(answers.ok()) << answers.status();
+    return answers->front();
+  };
+  const ColumnSumsAnswer whole = answer(true, 0);
+  const auto bytes = static_cast<int64_t>(wire::ColumnSumsGroupBytes(whole.shape()));
+  const auto as_ids = static_cast<int64_t>(wire::ColumnSumsGroupBytes(answer(false, 0).shape()));
+  EXPECT_GT(as_ids - bytes, 2 * std::ssize(whole.sums.sources)) << "one byte each and not four";
+  const int64_t limit = bytes + wire::kColumnSumsGroupOverhead;
+  EXPECT_FALSE(answer(true, limit).more);
+  EXPECT_TRUE(answer(false, limit).more);
+  EXPECT_TRUE(answer(true, bytes - wire::kColumnSumsGroupOverhead).more);
 }
 
 TEST_F(ColumnsHandlerTest, APageHasTheOutDegreesOfItsPartCountedOnce) {

@@ -22,7 +22,7 @@ TEST_F(DescribeTest, SaysWhatIsServed) {
   EXPECT_THAT(description.capabilities,
               testing::IsSupersetOf({"sample-group-keys", "sample-edge-ids", "sample-weights",
                                      "sample-edge-pieces", "sample-rule", "sample-degrees",
-                                     "sample-columns", "task-set-rows"}));
+                                     "sample-columns", "sample-delta-ids", "task-set-rows"}));
   EXPECT_EQ(description.task_rows.size(), RowsOfTaskSets(*served).size());
 }
 
