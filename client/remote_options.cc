@@ -52,6 +52,9 @@ void AddColumnRows(OptionTable& rows, RemoteOptions* options) {
            "column r modulo c for samples, the others only if that one does not answer");
   rows.Add("column-pulls", &options->column_pulls,
            "with --columns: features are pulled from that column too");
+  rows.Add("plain-ids", &options->plain_ids,
+           "with --servers, to compare bytes: lists of ascending ids travel in full, not as "
+           "differences");
 }
 
 void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_help) {

@@ -570,6 +570,7 @@ TEST(CommandLineTest, OptionsOfModesThatDoNotGoTogetherAreRefused) {
   EXPECT_THAT(Refusal({"--graph", "g", "--columns"}), HasSubstr("--columns needs --servers"));
   EXPECT_THAT(Refusal({"--graph", "g", "--column-pulls"}),
               HasSubstr("--column-pulls needs --servers"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--plain-ids"}), HasSubstr("--plain-ids needs --servers"));
   EXPECT_THAT(Refusal({"--servers", "a:1", "--column-pulls"}),
               HasSubstr("--column-pulls needs --columns"));
   EXPECT_THAT(Refusal({"--graph", "g", "--cache-dir", "d"}), HasSubstr("--cache-dir is for"));

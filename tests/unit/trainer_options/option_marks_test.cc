@@ -62,10 +62,10 @@ TEST(OptionMarksTest, CheckpointsKnowNothingOfCaches) {
   }
 }
 
-// Nor of which of several servers is asked.
+// Nor of which of several servers is asked, and in which form.
 TEST(OptionMarksTest, CheckpointsKnowNothingOfColumns) {
   const Json shared = SharedFacts(TrainOptions());
-  for (const char* const key : {"columns", "column_pulls"}) {
+  for (const char* const key : {"columns", "column_pulls", "plain_ids"}) {
     EXPECT_FALSE(shared.contains(key)) << key;
     EXPECT_TRUE(ToJson(TrainOptions()).contains(key)) << key;
   }
