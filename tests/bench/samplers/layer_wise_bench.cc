@@ -1,7 +1,9 @@
 // What the parts of a layer-wise layer cost: a draw without replacement among many candidates, and,
 // an edge that is scanned, the column sums and the extraction, beside reading the rows and one
-// entry of a table an edge. Layers are those of LADIES: each begins with what the one before drew.
-// One thread; rounds are interleaved; what counts is thread CPU time, as medians over rounds.
+// entry of a table an edge; and what the ids of a layer take on the wire, as ids and as
+// differences, with all destinations at one server and with a quarter of them. Layers are those of
+// LADIES: each begins with what the one before drew. One thread; rounds are interleaved; what
+// counts is thread CPU time, as medians over rounds.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -17,6 +19,8 @@
 #include "common/sampling/kernel/extract_edges.h"
 #include "common/sampling/layer_wise_draw.h"
 #include "common/sampling/request.h"
+#include "proto/wire/column_sums.h"
+#include "proto/wire/extract.h"
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/sampling/rmat_csc_options.h"
@@ -153,6 +157,42 @@ class LayerBench {
       fmt::print("  {:<30}{:8.3f} ms{:8.2f} ns an edge{:8.2f} times rows and a read\n",
                  variant.name, 1e3 * Median(variant.seconds),
                  1e9 * Median(variant.seconds) / static_cast<double>(scanned), Median(ratios));
+    }
+    for (const size_t servers : {1, 4}) MeasureWire(servers);
+  }
+
+  // A reply of column sums, written and read; and the columns of a request to extract.
+  void MeasureWire(size_t servers) {
+    std::vector<int64_t> owned;
+    for (size_t i = 0; i < destinations_.size(); i += servers) owned.push_back(destinations_[i]);
+    ColumnSums sums;
+    Check(SumColumns(edges_, owned, ColumnValue::kOne, &workspace_, &sums));
+    const wire::ColumnSumsExpected expected{graph_.nodes, 0, graph_.nodes};
+    std::vector<std::byte> bytes;
+    std::vector<wire::ColumnSumsGroupReply> read;
+    const auto send = [&](bool deltas) {
+      const wire::ColumnSumsGroupShape shape{sums.sources, sums.sums, false, false, deltas};
+      bytes.resize(wire::ColumnSumsGroupBytes(shape));
+      static_cast<void>(wire::PutColumnSumsGroup(shape, bytes.data()));
+      const std::span<const std::byte> piece(bytes);
+      Check(wire::ReadColumnSumsReply({&piece, 1}, {&expected, 1}, &read));
+      if (read[0].sources != sums.sources) std::abort();
+    };
+    std::vector<Variant> variants = {{"", [&] { send(false); }}, {"", [&] { send(true); }}};
+    Measure(options_.rounds, &variants);
+    const auto pairs = static_cast<double>(sums.sources.size());
+    const auto request = [&](bool deltas) {
+      const wire::ExtractGroupView view{
+          .relation = "r", .columns = columns_, .column_deltas = deltas};
+      return wire::WriteExtractRequest({&view, 1}, 0).size();
+    };
+    for (const bool deltas : {false, true}) {
+      send(deltas);
+      fmt::print(
+          "  {} server{}, {:<12} {} pairs: {:5.2f} bytes, {:5.2f} ns each; {} columns: {} bytes\n",
+          servers, servers == 1 ? " " : "s", deltas ? "differences" : "ids", sums.sources.size(),
+          static_cast<double>(bytes.size()) / pairs,
+          1e9 * Median(variants[deltas ? 1 : 0].seconds) / pairs, columns_.size(), request(deltas));
     }
   }
 
