@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
 #include <utility>
 
 namespace halograph {
@@ -232,11 +231,7 @@ StatusOr<WalkChances> Compute(const InEdgeLists& graph, int length, int64_t max_
 
 StatusOr<WalkChances> ExactWalkChances(const InEdgeLists& graph, int length, int64_t max_work) {
   if (length < 0) return OutOfRange("a walk cannot take {} steps; ask for 0 or more", length);
-  try {
-    return Compute(graph, length, max_work);
-  } catch (const std::bad_alloc&) {
-    return TooMuch(graph, length, max_work);
-  }
+  return Compute(graph, length, max_work);
 }
 
 }  // namespace halograph

@@ -38,8 +38,9 @@ inline constexpr int64_t kMaxWalkWork = int64_t{1} << 30;
 //   InvalidArgument    offsets that are none, a source that is no node, a relation that is not
 //                      symmetric (a source and a destination are named)
 //   OutOfRange         a length below 0
-//   ResourceExhausted  more work than max_work, or no memory: the chances can be estimated from
-//                      subgraphs instead (presampled_chance.h)
+//   ResourceExhausted  more work than max_work: the chances can be estimated from subgraphs
+//                      instead (presampled_chance.h)
+// Throws std::bad_alloc: whether there was memory must not say how chances are found.
 [[nodiscard]] StatusOr<WalkChances> ExactWalkChances(const InEdgeLists& graph, int length,
                                                      int64_t max_work = kMaxWalkWork);
 
