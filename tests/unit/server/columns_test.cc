@@ -192,6 +192,28 @@ TEST_F(ColumnsHandlerTest, SourcesAsDifferencesLeaveNoRoomUnused) {
   EXPECT_TRUE(answer(true, bytes - wire::kColumnSumsGroupOverhead).more);
 }
 
+// Differences of several bytes, which are counted as they are.
+TEST_F(ColumnsHandlerTest, SourcesThatAreFarApartStayWithinTheLimit) {
+  std::unique_ptr<TestFolder> folder;
+  const auto path =
+      WriteGraphInto(&folder, RandomTypedGraph({.seed = 8, .parts = 1, .nodes = 20000}));
+  auto set = PartitionSet::Open(path, {}, VerifyLevel::kHeaders);
+  ASSERT_TRUE(set.ok()) << set.status();
+  const ServedGraph graph(std::move(set).value());
+  asked_.push_back({kPaperCites, 0, {2, 500, 501, 700, 4000, 9000, 9100, 9200, 9300, 9400}});
+  asked_.back().source_deltas = true;
+  int calls = 0;
+  const auto whole = SumAll(Sums(graph), {.groups = asked_}, &calls);
+  const std::vector<int64_t>& sources = whole[0].sources;
+  ASSERT_GT(sources.size(), 20U);
+  EXPECT_GT(sources.back(), 128 * std::ssize(sources)) << "two bytes each, for the most part";
+  for (const int64_t limit : {50, 60, 80, 100}) {
+    calls = 0;
+    EXPECT_EQ(SumAll(Sums(graph), {.groups = asked_, .max_bytes = limit}, &calls), whole) << limit;
+    EXPECT_GT(calls, 1) << limit;
+  }
+}
+
 TEST_F(ColumnsHandlerTest, APageHasTheOutDegreesOfItsPartCountedOnce) {
   for (const char* relation : kRelations) {
     const ColumnSumsHandler handler = Sums(*all_);
