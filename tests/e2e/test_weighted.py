@@ -203,6 +203,10 @@ class EdgeWeightTest(programs.ProgramTest):
             together = [line["loss"] for line in train(self.box, logical_ranks=2,
                                                        **{**SMALL, **where, **given})[1]]
             self.assertEqual(apart, together)
+        # Each divides by the sums that the others have read, too.
+        given = dict(given, graph=self.graph, logical_ranks=2)
+        self.assertEqual(self.losses(**dict(given, edge_weight="one")),
+                         self.losses(**dict(given, edge_weight=None)))
 
     def test_a_run_goes_on_and_is_measured_with_its_weights(self):
         whole = self.losses(edge_weight="w")
