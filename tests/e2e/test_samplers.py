@@ -187,7 +187,8 @@ class SamplersTest(programs.ProgramTest):
                 ("fastgcn", (300, 400), 2, dict(layer_nodes="300,400"))):
             with self.subTest(**given):
                 found, found_bytes, logged = counted.count(
-                    self.box, addresses, sampler=sampler, **dict(SMALL, batch_size=10, bulk=7), **given)
+                    self.box, addresses, sampler=sampler, plain_ids=True, **dict(SMALL, batch_size=10, bulk=7),
+                    **given)
                 traffic = predict.Traffic(one_process.Sampler(
                     graph, sampler, sizes, given.get("layer_probability", "degree")), 4 << 20)
                 for bulk in predict.bulks(traffic.sampler, SMALL["seed"], 10, 7, epoch=1):

@@ -113,7 +113,7 @@ def row(args, box, graph, addresses, name):
     messages, found, logged = count(
         box, addresses, *shlex.split(args.train), sampler=sampler, columns=True,
         layers=len(own.sizes), batch_size=args.batch_size, hidden=4, bulk=args.bulk, seed=args.seed,
-        threads=1, prefetch_memory="8GiB", max_message_bytes=args.max_message_bytes, **given)
+        threads=1, plain_ids=True, prefetch_memory="8GiB", max_message_bytes=args.max_message_bytes, **given)
     parts = graph.parts
     terms = " | ".join(f"{round(predicted.terms[term]) / 1e3:,.0f}" for term in predict.TERMS)
     print(f"| {name} | {args.servers // parts} | {parts} | {predicted.messages} | {messages} | {terms} | "
