@@ -56,7 +56,7 @@ def curve(runs):
     points = []
     for lines in zip(*(epochs for _, epochs, _ in runs)):
         at = lines[0]["epoch"]
-        if "valid_acc" not in lines[0]:
+        if lines[0].get("valid_acc") is None:
             continue
         seconds = [sum(line["seconds"] for line in epochs if line["epoch"] <= at) for _, epochs, _ in runs]
         points.append([at + 1, round(statistics.mean(seconds), 3),
