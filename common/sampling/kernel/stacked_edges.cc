@@ -11,8 +11,8 @@
 namespace halograph {
 namespace {
 
-constexpr size_t kEdgesAtOnce = 1024;  // that are looked at before those found are written down
-constexpr size_t kAhead = 16;          // edges whose words are on their way from memory
+constexpr size_t kEdgesLookedAt = 1024;  // that are looked at before those found are written down
+constexpr size_t kWordsAhead = 16;       // edges whose words are on their way from memory
 
 // What is found for each frontier, destination by destination in the order of the scan.
 class StackEdges {
@@ -114,11 +114,12 @@ class ColumnWords {
 template <typename IdT>
 bool FindRowEdges(const ColumnRow& row, uint64_t mask, const ColumnWords& words,
                   uint64_t num_sources, StackEdges* edges) {
-  std::array<uint32_t, kEdgesAtOnce> found;
-  std::array<uint64_t, kEdgesAtOnce> taken;  // the frontiers that take it
+  std::array<uint32_t, kEdgesLookedAt> found;
+  std::array<uint64_t, kEdgesLookedAt> taken;  // the frontiers that take it
   const std::span<const IdT> all = row.SourcesAs<IdT>();
-  for (size_t begin = 0; begin < all.size(); begin += kEdgesAtOnce) {
-    const std::span<const IdT> ids = all.subspan(begin, std::min(kEdgesAtOnce, all.size() - begin));
+  for (size_t begin = 0; begin < all.size(); begin += kEdgesLookedAt) {
+    const std::span<const IdT> ids =
+        all.subspan(begin, std::min(kEdgesLookedAt, all.size() - begin));
     size_t count = 0;
     for (size_t i = 0; i < ids.size(); ++i) {  // without a branch on what is found
       const auto source = static_cast<uint64_t>(ids[i]);
@@ -129,7 +130,8 @@ bool FindRowEdges(const ColumnRow& row, uint64_t mask, const ColumnWords& words,
     }
     size_t some = 0;  // of those found, edges that a frontier with the destination takes
     for (size_t i = 0; i < count; ++i) {
-      if (i + kAhead < count) words.Prefetch(static_cast<int64_t>(ids[found[i + kAhead]]));
+      if (i + kWordsAhead < count)
+        words.Prefetch(static_cast<int64_t>(ids[found[i + kWordsAhead]]));
       taken[some] = words.Of(static_cast<int64_t>(ids[found[i]])) & mask;
       found[some] = found[i];
       some += taken[some] != 0 ? 1 : 0;
