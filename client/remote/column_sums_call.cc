@@ -64,6 +64,14 @@ StatusOr<std::vector<Rpc>> ColumnSumsCalls::Plan() {
     for (const size_t group : pages_[set]) pages.push_back({group});
     if (sums.empty() && pages.empty()) continue;
     HG_RETURN_IF_ERROR(CheckKnowsColumns(cluster_, *served_, sets[set]));
+    // All edges of a part are read for each of these, which has the whole time of a call.
+    const auto reads_all = [&](const Piece& piece) {
+      return groups_[piece.group].value == ColumnValue::kAsymmetry;
+    };
+    for (const Piece& piece : pages) {
+      if (reads_all(piece)) AddRpcs(sets[set], {piece}, &calls);
+    }
+    std::erase_if(pages, reads_all);
     AddRpcs(sets[set], sums, &calls);
     AddRpcs(sets[set], pages, &calls);
   }
