@@ -27,16 +27,15 @@ import json
 import os
 import pathlib
 import shlex
-import signal
 import statistics
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from hosts import link  # noqa: E402
+from hosts import bench, link  # noqa: E402
 from hosts.disk import own_part  # noqa: E402
-from hosts.network import Network, NetworkError, why_not  # noqa: E402
+from hosts.network import Network, why_not  # noqa: E402
 from hosts.processes import Group, ProcessError  # noqa: E402
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
@@ -191,16 +190,6 @@ def measure(args):
     print("\n".join(table(runs)))
 
 
-def main():
-    args = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything is undone
-    try:
-        measure(args)
-    except (NetworkError, ProcessError) as error:
-        print(f"two_hosts_bench: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    options = parse()
+    sys.exit(bench.run("two_hosts_bench", lambda: measure(options)))

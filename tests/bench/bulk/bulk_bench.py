@@ -19,7 +19,6 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, or not possible here.
 import argparse
 import json
 import pathlib
-import signal
 import statistics
 import subprocess
 import sys
@@ -27,8 +26,8 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from hosts import link  # noqa: E402
-from hosts.network import Network, NetworkError, why_not  # noqa: E402
+from hosts import bench, link  # noqa: E402
+from hosts.network import Network, why_not  # noqa: E402
 from hosts.processes import Group, ProcessError  # noqa: E402
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
@@ -131,16 +130,6 @@ def measure(args):
         print(json.dumps(summary(args, found, near, far)))
 
 
-def main():
-    args = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything is undone
-    try:
-        measure(args)
-    except (NetworkError, ProcessError) as error:
-        print(f"bulk_bench: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    options = parse()
+    sys.exit(bench.run("bulk_bench", lambda: measure(options)))

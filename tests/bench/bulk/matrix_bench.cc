@@ -21,6 +21,7 @@
 #include "common/sampling/request.h"
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/measure.h"
+#include "tests/bench/require.h"
 #include "tests/support/graphblas/matrix_form.h"
 
 namespace halograph {
@@ -41,13 +42,6 @@ struct MatrixWay {
   std::function<void()> run;
   std::vector<double> seconds = {};
 };
-
-// Ends the program: what the bench measures cannot fail.
-void Require(const Status& status) {
-  if (status.ok()) return;
-  fmt::print(stderr, "{}\n", Message(status));
-  std::exit(1);
-}
 
 // One layer of one minibatch.
 struct MatrixLayer {

@@ -25,27 +25,20 @@
 #include "common/sampling/samplers/minibatch_builder.h"
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/measure.h"
-#include "tests/bench/sampling/rmat_csc_options.h"
+#include "tests/bench/require.h"
+#include "tests/bench/samplers/layer_wise_options.h"
 
 namespace halograph {
 namespace {
 
-struct Options {
-  RmatCscOptions graph = {.log2_nodes = 20, .drawn = 9'000'000};
-  int64_t batch = 1024;
-  int64_t nodes = 1024;  // drawn a layer
-  int layers = 3;
+struct Options : LayerWiseBenchOptions {
   int64_t stacked = 64;
-  int rounds = 5;
 };
 
-// Ends the program: what the bench measures cannot fail.
-void Need(const Status& status) {
-  if (status.ok()) return;
-  fmt::print(stderr, "{}\n", Message(status));
-  std::exit(1);
+// That a stack was made, or that ways agree.
+void RequireTrue(bool holds) {
+  Require(holds ? OkStatus() : Internal("a stack that was not made, or other answers by it"));
 }
-void Need(bool stacked) { Need(stacked ? OkStatus() : Internal("a stack that was not made")); }
 
 struct StackedMinibatch {
   std::vector<int64_t> destinations;  // ascending
@@ -79,7 +72,7 @@ class StackedBench {
       seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
     }
     if (!by_out_degrees) return;
-    Need(CountOutDegrees(edges_, {0, graph.nodes}, &degrees_));
+    Require(CountOutDegrees(edges_, {0, graph.nodes}, &degrees_));
     out_degrees_.Reset(std::span<const uint32_t>(degrees_));
   }
 
@@ -106,8 +99,8 @@ class StackedBench {
       RunWay(way, &unused);
       if (way == Way::kOneAtATime) first = minibatches_;
       for (size_t i = 0; i < first.size(); ++i) {
-        Need(first[i].columns == minibatches_[i].columns &&
-             first[i].extracted == minibatches_[i].extracted);
+        RequireTrue(first[i].columns == minibatches_[i].columns &&
+                    first[i].extracted == minibatches_[i].extracted);
       }
     }
     first = {};
@@ -144,13 +137,13 @@ class StackedBench {
       StackedMinibatch& minibatch = minibatches_[i];
       const double start = ThreadCpu();
       if (!by_out_degrees_) {
-        Need(SumColumns(edges_, minibatch.destinations, ColumnValue::kOne, &workspace_, &sums_));
+        Require(SumColumns(edges_, minibatch.destinations, ColumnValue::kOne, &workspace_, &sums_));
       }
       const double summed = ThreadCpu();
       Draw(i, &sums_);
       const double drawn = ThreadCpu();
-      Need(ExtractEdges(edges_, minibatch.destinations, minibatch.columns, {}, &workspace_,
-                        &minibatch.extracted));
+      Require(ExtractEdges(edges_, minibatch.destinations, minibatch.columns, {}, &workspace_,
+                           &minibatch.extracted));
       sums += summed - start;
       draws += drawn - summed;
       edges += ThreadCpu() - drawn;
@@ -170,12 +163,12 @@ class StackedBench {
     std::vector<const ColumnGroup*> asked;
     for (const ColumnGroup& group : groups) asked.push_back(&group);
     if (way == Way::kChosen) {
-      return Need(SumColumnsOfAll(edges_, asked, &memory_, &workspace_, sums));
+      return Require(SumColumnsOfAll(edges_, asked, &memory_, &workspace_, sums));
     }
     const StackMemory::Lease tables(&memory_, edges_.num_sources, edges_.num_sources);
     const std::vector<std::span<const int64_t>> frontiers = Frontiers();
     const FrontierStack stack(edges_, frontiers, tables.get());
-    Need(SumStacked(edges_, stack, tables.get(), sums));
+    RequireTrue(SumStacked(edges_, stack, tables.get(), sums));
   }
 
   void Extract(Way way) {
@@ -188,12 +181,12 @@ class StackedBench {
     std::vector<const EdgeGroup*> asked;
     for (const EdgeGroup& group : groups) asked.push_back(&group);
     if (way == Way::kChosen) {
-      return Need(ExtractEdgesOfAll(edges_, asked, &memory_, &workspace_, extracted));
+      return Require(ExtractEdgesOfAll(edges_, asked, &memory_, &workspace_, extracted));
     }
     const StackMemory::Lease tables(&memory_, edges_.num_sources, edges_.num_sources);
     const std::vector<std::span<const int64_t>> frontiers = Frontiers();
     const FrontierStack stack(edges_, frontiers, tables.get());
-    Need(ExtractStacked(edges_, stack, asked, tables.get(), &workspace_, extracted));
+    RequireTrue(ExtractStacked(edges_, stack, asked, tables.get(), &workspace_, extracted));
   }
 
   [[nodiscard]] std::vector<std::span<const int64_t>> Frontiers() const {
@@ -209,12 +202,12 @@ class StackedBench {
     std::vector<int64_t>& columns = minibatches_[i].columns;
     columns.clear();
     if (by_out_degrees_) {
-      Need(drawer_.Draw(out_degrees_, options_.nodes, key, &picks_));
+      Require(drawer_.Draw(out_degrees_, options_.nodes, key, &picks_));
       columns = picks_.positions;
     } else {
-      Need(MakeWeights(LayerProbability::kCount, sums->sums));
+      Require(MakeWeights(LayerProbability::kCount, sums->sums));
       candidates_.Reset(std::span<const uint64_t>(sums->sums));
-      Need(drawer_.Draw(candidates_, options_.nodes, key, &picks_));
+      Require(drawer_.Draw(candidates_, options_.nodes, key, &picks_));
       for (const int64_t at : picks_.positions) columns.push_back(sums->sources[at]);
     }
     std::ranges::sort(columns);
@@ -299,7 +292,7 @@ void MeasureBuilt(const Options& options, const RmatCsc& graph, DrawKind kind) {
   BuilderWorkspaces workspaces(&graph.schema, 1);
   const auto build = [&](std::span<const SampleRequest> some, std::span<Minibatch> minibatches) {
     LocalSource source(&graph.schema, &graph.topology, nullptr, &columns, {}, &memory);
-    Need(BuildMinibatches(graph.schema, some, source, &workspaces, minibatches));
+    Require(BuildMinibatches(graph.schema, some, source, &workspaces, minibatches));
   };
   std::vector<Minibatch> alone(k), together(k);
   std::vector<double> alone_seconds, together_seconds;
@@ -312,7 +305,7 @@ void MeasureBuilt(const Options& options, const RmatCsc& graph, DrawKind kind) {
     alone_seconds.push_back(middle - start);
     together_seconds.push_back(ThreadCpu() - middle);
   }
-  Need(alone == together);
+  RequireTrue(alone == together);
   const double one = 1e3 * Median(alone_seconds) / static_cast<double>(k);
   const double all = 1e3 * Median(together_seconds) / static_cast<double>(k);
   fmt::print(
@@ -343,12 +336,8 @@ int main(int argc, char** argv) {
   Program program("stacked_bench", "Layer-wise minibatches stacked in process, and one at a time");
   Options options;
   OptionTable& rows = program.options();
-  AddRmatCscOptions(rows, &options.graph);
-  rows.Add("batch", &options.batch, "seeds").AtLeast(1);
-  rows.Add("nodes", &options.nodes, "drawn a layer").AtLeast(1);
-  rows.Add("layers", &options.layers, "from the seeds outward").Range(1, 10);
+  AddLayerWiseBenchOptions(rows, &options);
   rows.Add("stacked", &options.stacked, "minibatches").Range(1, kMostStacked);
-  rows.Add("rounds", &options.rounds, "of which medians are taken").Range(1, 1000);
   program.Run([&] { return RunBoth(options); });
   return program.Main(argc, argv);
 }

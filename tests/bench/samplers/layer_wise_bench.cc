@@ -23,18 +23,13 @@
 #include "proto/wire/extract.h"
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/measure.h"
-#include "tests/bench/sampling/rmat_csc_options.h"
+#include "tests/bench/require.h"
+#include "tests/bench/samplers/layer_wise_options.h"
 
 namespace halograph {
 namespace {
 
-struct Options {
-  RmatCscOptions graph = {.log2_nodes = 20, .drawn = 9'000'000};
-  int64_t batch = 1024;
-  int64_t nodes = 1024;  // drawn a layer
-  int layers = 3;
-  int rounds = 7;
-};
+using Options = LayerWiseBenchOptions;
 
 // Something a round measures: runs it once.
 struct Variant {
@@ -51,13 +46,6 @@ void Measure(int rounds, std::vector<Variant>* variants) {
       if (round >= 0) variant.seconds.push_back(ThreadCpu() - start);
     }
   }
-}
-
-// Ends the program: what the bench measures cannot fail.
-void Check(const Status& status) {
-  if (status.ok()) return;
-  fmt::print(stderr, "{}\n", Message(status));
-  std::exit(1);
 }
 
 // ---- draws -------------------------------------------------------------------------------------
@@ -91,7 +79,7 @@ void MeasureDraws(const Options& options) {
       std::vector<Variant> variants = {
           {"", [&] { sums.Reset(std::span<const uint64_t>(weights)); }}};
       for (const int64_t nodes : drawn) {
-        variants.push_back({"", [&, nodes] { Check(drawer.Draw(sums, nodes, ++key, &picks)); }});
+        variants.push_back({"", [&, nodes] { Require(drawer.Draw(sums, nodes, ++key, &picks)); }});
       }
       Measure(options.rounds, &variants);
       for (size_t i = 0; i < drawn.size(); ++i) {
@@ -166,7 +154,7 @@ class LayerBench {
     std::vector<int64_t> owned;
     for (size_t i = 0; i < destinations_.size(); i += servers) owned.push_back(destinations_[i]);
     ColumnSums sums;
-    Check(SumColumns(edges_, owned, ColumnValue::kOne, &workspace_, &sums));
+    Require(SumColumns(edges_, owned, ColumnValue::kOne, &workspace_, &sums));
     const wire::ColumnSumsExpected expected{graph_.nodes, 0, graph_.nodes};
     std::vector<std::byte> bytes;
     std::vector<wire::ColumnSumsGroupReply> read;
@@ -175,7 +163,7 @@ class LayerBench {
       bytes.resize(wire::ColumnSumsGroupBytes(shape));
       static_cast<void>(wire::PutColumnSumsGroup(shape, bytes.data()));
       const std::span<const std::byte> piece(bytes);
-      Check(wire::ReadColumnSumsReply({&piece, 1}, {&expected, 1}, &read));
+      Require(wire::ReadColumnSumsReply({&piece, 1}, {&expected, 1}, &read));
       if (read[0].sources != sums.sources) std::abort();
     };
     std::vector<Variant> variants = {{"", [&] { send(false); }}, {"", [&] { send(true); }}};
@@ -208,19 +196,19 @@ class LayerBench {
   }
 
   void Sum(ColumnValue value) {
-    Check(SumColumns(edges_, destinations_, value, &workspace_, &sums_));
+    Require(SumColumns(edges_, destinations_, value, &workspace_, &sums_));
   }
 
   // By the sums as they are.
   void Draw(LayerProbability probability) {
     weights_ = sums_.sums;
-    Check(MakeWeights(probability, weights_));
+    Require(MakeWeights(probability, weights_));
     candidates_.Reset(std::span<const uint64_t>(weights_));
-    Check(drawer_.Draw(candidates_, options_.nodes, key_, &picks_));
+    Require(drawer_.Draw(candidates_, options_.nodes, key_, &picks_));
   }
 
   void Extract(const ExtractWanted& wanted) {
-    Check(ExtractEdges(edges_, destinations_, columns_, wanted, &workspace_, &extracted_));
+    Require(ExtractEdges(edges_, destinations_, columns_, wanted, &workspace_, &extracted_));
   }
 
   void WholeLayer(LayerProbability probability) {
@@ -276,11 +264,7 @@ int main(int argc, char** argv) {
   Program program("layer_wise_bench", "The parts of layer-wise sampling, each beside its bound");
   Options options;
   OptionTable& rows = program.options();
-  AddRmatCscOptions(rows, &options.graph);
-  rows.Add("batch", &options.batch, "seeds").AtLeast(1);
-  rows.Add("nodes", &options.nodes, "drawn a layer").AtLeast(1);
-  rows.Add("layers", &options.layers, "from the seeds outward").Range(1, 10);
-  rows.Add("rounds", &options.rounds, "of which medians are taken").Range(1, 1000);
+  AddLayerWiseBenchOptions(rows, &options);
   program.Run([&] { return RunAll(options); });
   return program.Main(argc, argv);
 }
