@@ -16,7 +16,9 @@ class LocalGraphStore final : public GraphStore {
                     // More callers than processors gain nothing, and each costs 4 bytes a node.
                     graph_->minibatches > 0 ? graph_->minibatches : AvailableProcessors()),
         builders_(&graph_->info.schema, graph_->info.book.num_parts(), graph_->info.clusters,
-                  graph_->built > 0 ? graph_->built : workspaces_.limit()) {}
+                  graph_->built > 0 ? graph_->built : workspaces_.limit(),
+                  // One call leaves room for those of other threads.
+                  graph_->built > 0 ? graph_->built / graph_->minibatches : workspaces_.limit()) {}
 
   const GraphInfo& info() const override { return graph_->info; }
   const Topology* whole_topology() const override { return &graph_->parts->topology(); }

@@ -1,5 +1,7 @@
 #include "client/local/mapped_graph.h"
 
+#include <algorithm>
+
 #include "common/sampling/request.h"
 #include "common/sampling/samplers/local_source.h"
 #include "common/sampling/samplers/minibatch_builder.h"
@@ -28,14 +30,29 @@ std::vector<std::vector<std::vector<int64_t>>> TaskRows(const PartitionSet& set)
   return rows;
 }
 
-// Of what the tables of minibatches leave of `memory`: as many as are made together for each thread
-// that samples, if that takes no more than half; all else is for stacks.
+// What a minibatch that is made beside others of its call may hold until they are done: the tables
+// of its builder, and the column sums of one layer.
+int64_t BytesOfBuilt(const Schema& schema) {
+  constexpr int64_t kSum = sizeof(int64_t) + sizeof(uint64_t);  // a source, and its sum
+  int64_t tables = 0, most = 0;
+  for (const NodeType& type : schema.node_types) {
+    most = std::max(most, type.count);
+    if (type.count > BuilderWorkspaces::kTableNodes) continue;
+    tables += type.count * static_cast<int64_t>(sizeof(int32_t));
+  }
+  return tables + kSum * most;
+}
+
+// Of what the tables of minibatches leave of `memory`, half is for those that are made together in
+// each thread that samples, as many as fit; all else is for stacks.
 void PlanStacks(int64_t memory, const SamplerPlan& plan, MappedGraph* mapped) {
-  int64_t left = memory - plan.minibatches * plan.table_bytes;
-  const int64_t built = int64_t{kMinibatchesTogether} * plan.minibatches;
-  if (left / 2 >= built * plan.table_bytes) {
-    mapped->built = static_cast<int>(built);
-    left -= built * plan.table_bytes;
+  int64_t left = std::max<int64_t>(memory - plan.minibatches * plan.table_bytes, 0);
+  const int64_t each = std::max<int64_t>(BytesOfBuilt(mapped->info.schema), 1);
+  const int64_t together =
+      std::min<int64_t>(left / 2 / each / plan.minibatches, kMinibatchesTogether);
+  if (together > 1) {
+    mapped->built = static_cast<int>(together * plan.minibatches);
+    left -= mapped->built * each;
   }
   mapped->stacks = std::make_unique<StackMemory>(left);
 }

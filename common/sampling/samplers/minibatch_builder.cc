@@ -159,8 +159,7 @@ StatusOr<bool> MinibatchesInMaking::Next() {
       }
       together_.reset();
       if (requests_.empty()) return false;
-      const auto most = static_cast<size_t>(std::min(kMinibatchesTogether, workspaces_->limit()));
-      const size_t size = std::min(most, requests_.size());
+      const size_t size = std::min<size_t>(workspaces_->together(), requests_.size());
       HG_ASSIGN_OR_RETURN(auto leases, workspaces_->Take(static_cast<int>(size), limits_));
       together_ = std::make_unique<Together>(schema_, workspaces_, std::move(leases));
       together_->Begin(requests_.first(size), minibatches_.first(size));

@@ -3,6 +3,7 @@
 // draws of a topology that is all here, fused_sampler.h draws and compacts at once.)
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,6 +20,9 @@
 
 namespace halograph {
 
+// At most so many minibatches of one call are made together; more follow in groups of as many.
+inline constexpr int kMinibatchesTogether = 64;
+
 // What builders work in. They wait for answers most of the time, so there may be many at once, each
 // with tables of less memory than the fused sampler's.
 class BuilderWorkspaces : public FusedWorkspacePool {
@@ -27,23 +31,24 @@ class BuilderWorkspaces : public FusedWorkspacePool {
   static constexpr int64_t kTableNodes = int64_t{1} << 24;
 
   // Of a store with so many parts. `schema` must outlive it. `clusters`: bounds by part, of the
-  // only node type. `limit`: of minibatches at once.
+  // only node type. `limit`: of minibatches at once; `together`: of those of one call.
   BuilderWorkspaces(const Schema* schema, int num_parts,
-                    std::span<const std::vector<int64_t>> clusters = {}, int limit = kLimit)
+                    std::span<const std::vector<int64_t>> clusters = {}, int limit = kLimit,
+                    int together = kMinibatchesTogether)
       : FusedWorkspacePool(schema, limit, kTableNodes),
+        together_(std::min(together, limit)),
         out_degrees_(schema, num_parts),
         clusters_(clusters) {}
 
+  [[nodiscard]] int together() const { return together_; }
   [[nodiscard]] OutDegreeTables& out_degrees() { return out_degrees_; }
   [[nodiscard]] const ClusterList& clusters() const { return clusters_; }
 
  private:
+  const int together_;
   OutDegreeTables out_degrees_;
   const ClusterList clusters_;
 };
-
-// At most so many minibatches of one call are made together; more follow in groups of as many.
-inline constexpr int kMinibatchesTogether = 64;
 
 // Validates the requests, then samples and compacts their layers: minibatches[i] of requests[i], as
 // many of each. What all minibatches that are made together ask next is one exchange. They

@@ -234,6 +234,10 @@ TEST(LocalStoreSamplingTest, WhereTablesDoNotFitThreadsShareOneMinibatchAndChang
   EXPECT_EQ(side_by_side->minibatches, 3);
   EXPECT_EQ(side_by_side->built, 3 * 64) << "a bulk in each thread";
   EXPECT_EQ(side_by_side->pool, nullptr);
+  // A table of 4 bytes a node, and sums of 16: half of what three tables leave is for ten a thread.
+  constexpr int64_t kEach = 2000 * (4 + 16);
+  EXPECT_EQ(open({.threads = 3, .memory = 3 * 2000 * 4 + 2 * 3 * 10 * kEach})->built, 30);
+  EXPECT_EQ(open({.threads = 3, .memory = 3 * 2000 * 4 + 2 * 3 * 2 * kEach - 1})->built, 0);
   const auto shared = open({.threads = 3, .memory = 2000 * 4});
   EXPECT_EQ(shared->minibatches, 1);
   EXPECT_EQ(shared->built, 0) << "no more than what is sampled at once";
