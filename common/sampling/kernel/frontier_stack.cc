@@ -63,37 +63,44 @@ bool FrontierStack::AddFrontier(const RelationTopology& topology, size_t f) {
 }
 
 StackMemory::Lease::Lease(StackMemory* memory, int64_t num_sources, int64_t num_destinations)
-    : memory_(memory), bytes_(StackTables::BytesOf(num_sources, num_destinations)) {
-  if (memory != nullptr) tables_ = memory->Take(bytes_);
+    : memory_(memory), num_sources_(num_sources), num_destinations_(num_destinations) {
+  if (memory != nullptr) tables_ = memory->Take(num_sources, num_destinations);
 }
 
 StackMemory::Lease::~Lease() {
-  if (tables_ != nullptr) memory_->Give(std::move(tables_), bytes_);
+  if (tables_ != nullptr) memory_->Give({std::move(tables_), num_sources_, num_destinations_});
 }
 
-std::unique_ptr<StackTables> StackMemory::Take(int64_t bytes) {
+std::unique_ptr<StackTables> StackMemory::Take(int64_t num_sources, int64_t num_destinations) {
+  const int64_t bytes = StackTables::BytesOf(num_sources, num_destinations);
   std::vector<Idle> dropped;  // whose memory goes without the lock
   const MutexLock lock(mutex_);
+  idle_.reserve(idle_.size() + lent_ + 1);  // so that Give cannot fail
   for (size_t i = 0; i < idle_.size(); ++i) {
-    if (idle_[i].bytes != bytes) continue;  // of a relation of other sizes
+    if (idle_[i].num_sources != num_sources || idle_[i].num_destinations != num_destinations) {
+      continue;
+    }
     std::unique_ptr<StackTables> tables = std::move(idle_[i].tables);
     idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(i));
+    ++lent_;
     return tables;
   }
   while (left_ < bytes && !idle_.empty()) {
-    left_ += idle_.back().bytes;
+    left_ += StackTables::BytesOf(idle_.back().num_sources, idle_.back().num_destinations);
     dropped.push_back(std::move(idle_.back()));
     idle_.pop_back();
   }
   if (left_ < bytes) return nullptr;
   auto tables = std::make_unique<StackTables>();
   left_ -= bytes;
+  ++lent_;
   return tables;
 }
 
-void StackMemory::Give(std::unique_ptr<StackTables> tables, int64_t bytes) {
+void StackMemory::Give(Idle ended) noexcept {
   const MutexLock lock(mutex_);
-  idle_.push_back({std::move(tables), bytes});
+  --lent_;
+  idle_.push_back(std::move(ended));
 }
 
 }  // namespace halograph

@@ -137,19 +137,22 @@ class StackMemory {
 
    private:
     StackMemory* const memory_;
-    const int64_t bytes_;
+    const int64_t num_sources_;
+    const int64_t num_destinations_;
     std::unique_ptr<StackTables> tables_;
   };
 
  private:
-  [[nodiscard]] std::unique_ptr<StackTables> Take(int64_t bytes);
-  void Give(std::unique_ptr<StackTables> tables, int64_t bytes);
-
   struct Idle {
     std::unique_ptr<StackTables> tables;
-    int64_t bytes = 0;  // counted for them
+    int64_t num_sources = 0;  // of the relation that they were made for
+    int64_t num_destinations = 0;
   };
+  [[nodiscard]] std::unique_ptr<StackTables> Take(int64_t num_sources, int64_t num_destinations);
+  void Give(Idle ended) noexcept;
+
   Mutex mutex_;
+  size_t lent_ HG_GUARDED_BY(mutex_) = 0;
   int64_t left_ HG_GUARDED_BY(mutex_);
   std::vector<Idle> idle_ HG_GUARDED_BY(mutex_);
 };

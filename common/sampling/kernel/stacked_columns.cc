@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <new>
 #include <vector>
 
 #include "common/sampling/kernel/column_sums.h"
@@ -12,11 +13,22 @@
 namespace halograph {
 namespace {
 
-// Calls stacked(edges, begin, end, tables) for each run of groups that may make a stack, and
+// One at a time takes less memory than a stack.
+template <typename Stacked>
+bool Stack(const Stacked& stacked, size_t begin, size_t end, StackTables* tables) {
+  try {
+    return stacked(begin, end, tables);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+// Calls stacked(begin, end, tables) for each run of groups that may make a stack, and
 // alone(i) for each group of those for which that gives false.
 template <typename Group, typename Stacked, typename Alone>
 Status ByStacks(const ColumnEdges& edges, std::span<const Group* const> groups, StackMemory* memory,
-                const ColumnWorkspace& workspace, const Stacked& stacked, const Alone& alone) {
+                const ColumnWorkspace& workspace, const WorkLimits& limits, const Stacked& stacked,
+                const Alone& alone) {
   const bool tables_fit = groups.size() > 1 && workspace.HasTables(edges.num_sources) &&
                           workspace.HasTables(edges.topology->num_destinations());
   for (size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
@@ -24,9 +36,13 @@ Status ByStacks(const ColumnEdges& edges, std::span<const Group* const> groups, 
     if (tables_fit && end - begin > 1) {
       const StackMemory::Lease tables(memory, edges.num_sources,
                                       edges.topology->num_destinations());
-      if (tables.get() != nullptr && stacked(begin, end, tables.get())) continue;
+      HG_RETURN_IF_ERROR(limits.Check());
+      if (tables.get() != nullptr && Stack(stacked, begin, end, tables.get())) continue;
     }
-    for (size_t i = begin; i < end; ++i) HG_RETURN_IF_ERROR(alone(i));
+    for (size_t i = begin; i < end; ++i) {
+      HG_RETURN_IF_ERROR(limits.Check());
+      HG_RETURN_IF_ERROR(alone(i));
+    }
   }
   return OkStatus();
 }
@@ -42,7 +58,7 @@ std::vector<std::span<const int64_t>> FrontiersOf(std::span<const Group* const> 
 
 Status SumColumnsOfAll(const ColumnEdges& edges, std::span<const ColumnGroup* const> groups,
                        StackMemory* memory, ColumnWorkspace* workspace,
-                       std::span<ColumnSums* const> sums) {
+                       std::span<ColumnSums* const> sums, const WorkLimits& limits) {
   const bool counts = std::ranges::all_of(
       groups, [](const ColumnGroup* group) { return group->value == ColumnValue::kOne; });
   const auto stacked = [&](size_t begin, size_t end, StackTables* tables) {
@@ -51,18 +67,21 @@ Status SumColumnsOfAll(const ColumnEdges& edges, std::span<const ColumnGroup* co
     return stack.whole() && StackedSumsPay(stack, edges.num_sources) &&
            SumStacked(edges, stack, tables, sums.subspan(begin, end - begin));
   };
-  return ByStacks(edges, groups, counts ? memory : nullptr, *workspace, stacked, [&](size_t i) {
-    return SumColumns(edges, groups[i]->destinations, groups[i]->value, workspace, sums[i]);
-  });
+  return ByStacks(
+      edges, groups, counts ? memory : nullptr, *workspace, limits, stacked, [&](size_t i) {
+        return SumColumns(edges, groups[i]->destinations, groups[i]->value, workspace, sums[i]);
+      });
 }
 
 Status ExtractEdgesOfAll(const ColumnEdges& edges, std::span<const EdgeGroup* const> groups,
                          StackMemory* memory, ColumnWorkspace* workspace,
-                         std::span<ExtractedEdges* const> extracted) {
-  for (const EdgeGroup* const group : groups) {
-    if (CheckColumns(edges, group->columns).ok()) continue;
-    memory = nullptr;  // one at a time tells what is wrong, after what is wrong with others before
-    break;
+                         std::span<ExtractedEdges* const> extracted, const WorkLimits& limits) {
+  // One at a time tells what is wrong, after what is wrong with others before.
+  if (memory != nullptr && groups.size() > 1 &&
+      !std::ranges::all_of(groups, [&](const EdgeGroup* group) {
+        return CheckColumns(edges, group->columns).ok();
+      })) {
+    memory = nullptr;
   }
   const auto stacked = [&](size_t begin, size_t end, StackTables* tables) {
     const auto some = groups.subspan(begin, end - begin);
@@ -81,7 +100,7 @@ Status ExtractEdgesOfAll(const ColumnEdges& edges, std::span<const EdgeGroup* co
     }
     return true;
   };
-  return ByStacks(edges, groups, memory, *workspace, stacked, [&](size_t i) {
+  return ByStacks(edges, groups, memory, *workspace, limits, stacked, [&](size_t i) {
     return ExtractEdges(edges, groups[i]->destinations, groups[i]->columns, groups[i]->wanted,
                         workspace, extracted[i]);
   });

@@ -6,6 +6,7 @@
 
 #include <span>
 
+#include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/sampling/kernel/column_workspace.h"
 #include "common/sampling/kernel/frontier_stack.h"
@@ -19,12 +20,14 @@ namespace halograph {
 [[nodiscard]] Status SumColumnsOfAll(const ColumnEdges& edges,
                                      std::span<const ColumnGroup* const> groups,
                                      StackMemory* memory, ColumnWorkspace* workspace,
-                                     std::span<ColumnSums* const> sums);
+                                     std::span<ColumnSums* const> sums,
+                                     const WorkLimits& limits = {});
 
 // The same for ExtractEdges.
 [[nodiscard]] Status ExtractEdgesOfAll(const ColumnEdges& edges,
                                        std::span<const EdgeGroup* const> groups,
                                        StackMemory* memory, ColumnWorkspace* workspace,
-                                       std::span<ExtractedEdges* const> extracted);
+                                       std::span<ExtractedEdges* const> extracted,
+                                       const WorkLimits& limits = {});
 
 }  // namespace halograph

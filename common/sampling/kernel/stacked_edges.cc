@@ -136,6 +136,7 @@ bool FindRowEdges(const ColumnRow& row, uint64_t mask, const ColumnWords& words,
       found[some] = found[i];
       some += taken[some] != 0 ? 1 : 0;
     }
+    if (some == 0) continue;
     edges->Reserve(mask, some);
     const int64_t first = row.first_edge + static_cast<int64_t>(begin);
     for (size_t i = 0; i < some; ++i) {

@@ -96,8 +96,8 @@ Status LocalSource::SumColumns(std::span<const ColumnGroup> groups, std::vector<
   for (const auto& [kind, together] : all) {
     const std::string triple = schema_.relations[kind.first].triple();
     HG_RETURN_IF_ERROR(SumColumnsOfAll(ColumnEdgesOf(schema_, topology_, kind.first, triple),
-                                       together.groups, stacks_, workspace.get(),
-                                       together.answers));
+                                       together.groups, stacks_, workspace.get(), together.answers,
+                                       limits_));
   }
   return OkStatus();
 }
@@ -113,7 +113,7 @@ Status LocalSource::Extract(std::span<const EdgeGroup> groups, std::vector<Extra
     const std::string triple = schema_.relations[relation].triple();
     HG_RETURN_IF_ERROR(ExtractEdgesOfAll(ColumnEdgesOf(schema_, topology_, relation, triple),
                                          together.groups, stacks_, workspace.get(),
-                                         together.answers));
+                                         together.answers, limits_));
   }
   return OkStatus();
 }

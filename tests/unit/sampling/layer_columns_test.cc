@@ -491,11 +491,13 @@ class StackedQuestions {
     ExpectAnswers();
   }
 
-  [[nodiscard]] Status SumAll(StackMemory* memory, ColumnWorkspace* workspace) {
-    return SumColumnsOfAll(edges_, asked_sums_, memory, workspace, to_sums_);
+  [[nodiscard]] Status SumAll(StackMemory* memory, ColumnWorkspace* workspace,
+                              const WorkLimits& limits = {}) {
+    return SumColumnsOfAll(edges_, asked_sums_, memory, workspace, to_sums_, limits);
   }
-  [[nodiscard]] Status ExtractAll(StackMemory* memory, ColumnWorkspace* workspace) {
-    return ExtractEdgesOfAll(edges_, asked_edges_, memory, workspace, to_edges_);
+  [[nodiscard]] Status ExtractAll(StackMemory* memory, ColumnWorkspace* workspace,
+                                  const WorkLimits& limits = {}) {
+    return ExtractEdgesOfAll(edges_, asked_edges_, memory, workspace, to_edges_, limits);
   }
   // By the way that is chosen.
   void ExpectAll(StackMemory* memory, ColumnWorkspace* workspace) {
@@ -641,6 +643,23 @@ TEST_F(LayerColumnsTest, WhatIsWrongWithAFrontierIsToldAsAlone) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(LayerColumnsTest, WhoCancelsEndsTheAnswerBetweenFrontiers) {
+  CounterRng rng(15);
+  const TestEdges graph = RandomEdges(20, 20, 2000, 2, IdWidth::k32, &rng);
+  std::vector<int64_t> all(20);
+  std::iota(all.begin(), all.end(), 0);
+  StackedQuestions questions(graph.edges(), std::vector(64, all), std::vector(64, all), {});
+  StackMemory memory(StackTables::BytesOf(20, 20));
+  CancelToken cancel;
+  cancel.Cancel();
+  for (StackMemory* const stacks : {&memory, static_cast<StackMemory*>(nullptr)}) {
+    EXPECT_EQ(questions.SumAll(stacks, &workspaces_[0], {.cancel = &cancel}).code(),
+              absl::StatusCode::kCancelled);
+    EXPECT_EQ(questions.ExtractAll(stacks, &workspaces_[0], {.cancel = &cancel}).code(),
+              absl::StatusCode::kCancelled);
+  }
+}
+
 TEST_F(LayerColumnsTest, TablesOfStacksTakeNoMoreThanTheirMemory) {
   StackMemory memory(2 * StackTables::BytesOf(100, 10) + 1);
   {
@@ -651,6 +670,8 @@ TEST_F(LayerColumnsTest, TablesOfStacksTakeNoMoreThanTheirMemory) {
   }
   EXPECT_NE(StackMemory::Lease(&memory, 150, 10).get(), nullptr) << "idle ones make room";
   EXPECT_EQ(StackMemory::Lease(&memory, 300, 10).get(), nullptr);
+  StackTables* const idle = StackMemory::Lease(&memory, 100, 10).get();
+  EXPECT_EQ(StackMemory::Lease(&memory, 100, 10).get(), idle) << "made for one like it";
   EXPECT_EQ(StackMemory::Lease(nullptr, 1, 1).get(), nullptr);
 }
 
