@@ -226,7 +226,7 @@ class SamplersTest(programs.ProgramTest):
         result = must(self.box.run("halograph-train", *options(
             graph=self.graph, bulk=60, batch_size=50, epochs=1, prefetch_memory="1KiB")))
         for words in ("--bulk 60: an epoch has 3 steps",
-                      "--bulk 60 needs --prefetch-memory", "and has 1.0 KiB"):
+                      "--bulk 3 needs --prefetch-memory", "and has 1.0 KiB"):
             self.assertIn(words, result.err)
         for given, words in ((("--bulk", 4, "--prefetch", 0), ("--bulk 4", "--prefetch 0")),
                              (("--bulk", 65), ("--bulk", "1 to 64"))):

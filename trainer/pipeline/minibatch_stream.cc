@@ -1,6 +1,7 @@
 #include "trainer/pipeline/minibatch_stream.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -73,7 +74,9 @@ MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* sour
   bounds.bytes = [](const Step& step) { return step.bytes; };
   bounds.measured = measured_stage();
   bounds.grows = gather_stage_;
-  bounds.too_large = options_.too_large;
+  if (options_.too_large) {
+    bounds.too_large = [this](int64_t bytes) { options_.too_large(bytes, bulk_); };
+  }
   bulks_.emplace(maker_, bulk_, bounds.count);
   pipeline_ = std::make_unique<StagePipeline<Step>>(Stages(std::move(more)), std::move(bounds));
 }
@@ -234,20 +237,28 @@ Status MinibatchStream::Schedule(int64_t index, Step* step) {
 void MinibatchStream::Sample(int64_t index, Step* step, const PostWork& post, StatusDone done) {
   CallContext context = ContextOf(*step);
   context.post = post;
-  bulks_->Start(index, {std::exchange(step->seeds, {}), step->key.batch_seed, step}, context,
-                [this, step, done = std::move(done)](Status sampled) {
-                  if (sampled.ok() && !maker_->compacts_apart()) {
-                    sampled = RunCaught([&]() -> Status {
-                      HG_RETURN_IF_ERROR(maker_->Complete(step));
-                      if (source_->finds_rows() && step->rows > 0) {
-                        TakeRows(source_->FindRows(step->minibatch), step);
-                      }
-                      step->bytes = BytesOf(*step);
-                      return OkStatus();
-                    });
-                  }
-                  done(std::move(sampled));
-                });
+  StatusDone complete = [this, step, done = std::move(done)](Status sampled) {
+    if (sampled.ok() && !maker_->compacts_apart()) {
+      sampled = RunCaught([&] { return Complete(step); });
+    }
+    done(std::move(sampled));
+  };
+  try {
+    bulks_->Start(index, {std::exchange(step->seeds, {}), step->key.batch_seed, step}, context,
+                  std::move(complete));
+  } catch (const std::exception& error) {  // the rest of its bulk would wait for it
+    bulks_->Abort(index, Internal("sampling a minibatch: {}", error.what()));
+    throw;
+  }
+}
+
+Status MinibatchStream::Complete(Step* step) const {
+  HG_RETURN_IF_ERROR(maker_->Complete(step));
+  if (source_->finds_rows() && step->rows > 0) {
+    TakeRows(source_->FindRows(step->minibatch), step);
+  }
+  step->bytes = BytesOf(*step);
+  return OkStatus();
 }
 
 Status MinibatchStream::Compact(Step* step) const {

@@ -68,7 +68,8 @@ struct StreamOptions {
   // What the caller's stages add to a step's rows, by its sampled minibatch, in bytes; null:
   // nothing.
   std::function<int64_t(const Minibatch& minibatch)> more_bytes = {};
-  std::function<void(int64_t bytes)> too_large = {};  // as PipelineOptions'
+  // As PipelineOptions', with the steps of a bulk.
+  std::function<void(int64_t bytes, int64_t bulk)> too_large = {};
   // The cache that the maker's rows come from: the stream announces its steps to it, from the next
   // free ticket on, and nobody else does so until it is closed. Null: there is none. Outlives the
   // stream.
@@ -94,6 +95,7 @@ class MinibatchStream {
   ~MinibatchStream();
 
   [[nodiscard]] int64_t steps_per_epoch() const { return steps_; }
+  [[nodiscard]] int64_t bulk() const { return bulk_; }  // as lowered
   [[nodiscard]] size_t sample_stage() const;
   [[nodiscard]] size_t gather_stage() const { return gather_stage_; }
   // Where the caller's stages begin among all.
@@ -127,6 +129,8 @@ class MinibatchStream {
   [[nodiscard]] StepStage Told(StepStage stage) const;
   [[nodiscard]] Status Schedule(int64_t index, Step* step);
   void Sample(int64_t index, Step* step, const PostWork& post, StatusDone done);
+  // What follows once it is sampled.
+  [[nodiscard]] Status Complete(Step* step) const;
   [[nodiscard]] Status Compact(Step* step) const;
   [[nodiscard]] Status Plan(Step* step);
   void Gather(Step* step, const PostWork& post, StatusDone done) const;

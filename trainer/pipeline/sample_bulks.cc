@@ -14,6 +14,7 @@ Status Closed() { return Cancelled("the pipeline was closed before a bulk was wh
 template <typename Steps>
 void EndAll(Steps& steps, const Status& status) {
   for (auto& each : steps) {
+    if (!each.done) continue;  // it has ended
     if (steps.size() == 1 || !each.post) {
       EndCall(std::move(each.done), status);
     } else {
@@ -34,9 +35,9 @@ void SampleBulks::Start(int64_t index, StepToSample step, const CallContext& lik
   Status failed;
   {
     const MutexLock lock(mutex_);
-    Bulk& bulk = bulks_[number];
-    failed = closed_ ? Closed() : bulk.failed;
+    failed = closed_ ? Closed() : bulks_[number].failed;
     if (failed.ok()) {
+      Bulk& bulk = bulks_[number];
       bulk.steps.push_back({std::move(step), like.post, std::move(done)});
       if (std::ssize(bulk.steps) < SizeOf(number)) return;
       whole = std::move(bulk.steps);
@@ -64,6 +65,7 @@ void SampleBulks::Abort(int64_t index, const Status& reason) {
   std::vector<Waiting> waiting;
   {
     const MutexLock lock(mutex_);
+    if (closed_) return;
     Bulk& bulk = bulks_[index / size_];
     bulk.failed = reason;
     waiting = std::exchange(bulk.steps, {});

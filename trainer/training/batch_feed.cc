@@ -36,9 +36,9 @@ std::function<int64_t(const Minibatch& minibatch)> LearntBytes(const Session& se
 }
 
 // Once a run, whatever its feeds are.
-std::function<void(int64_t bytes)> SayOfLittleMemory(const Session& session, int64_t bulk) {
-  return [rank = session.options.rank, memory = session.options.prefetch_memory, bulk,
-          told = session.told_of_memory](int64_t bytes) {
+std::function<void(int64_t bytes, int64_t bulk)> SayOfLittleMemory(const Session& session) {
+  return [rank = session.options.rank, memory = session.options.prefetch_memory,
+          told = session.told_of_memory](int64_t bytes, int64_t bulk) {
     if (told->exchange(true)) return;
     if (bulk > 1) {
       spdlog::warn(
@@ -89,7 +89,7 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
   if (options.prefetch_memory > 0) stream.memory = options.prefetch_memory;
   stream.more_bytes = LearntBytes(session);
   if (train) stream.bulk = options.bulk;
-  stream.too_large = SayOfLittleMemory(session, stream.bulk);
+  stream.too_large = SayOfLittleMemory(session);
   if (train) {
     stream.cache = session.cache.get();
     stream.small_cache = SayOfSmallCache(session);
@@ -289,7 +289,8 @@ BatchFeed::BatchFeed(const Session& session, BatchPurpose purpose, const SeedSou
       shards_(session.Shards(source)),
       staleness_(StalenessOf(session, purpose)),
       on_run_cancel_(stoppable_ ? &session.cancel : nullptr, [this] { cancel_.Cancel(); }),
-      ahead_(ahead.has_value() ? std::optional(std::max(*ahead, staleness_ + 1)) : std::nullopt),
+      ahead_(ahead.has_value() ? std::optional(std::max(*ahead, staleness_ + session.options.bulk))
+                               : std::nullopt),
       stream_(
           purpose == BatchPurpose::kTrain ? session.train_maker.get() : session.eval_maker.get(),
           &source, shards_,
@@ -333,9 +334,10 @@ void BatchFeed::Pushed() {
   if (staleness_ >= 0) stream_.Admit(stream_.more(), taken_ + staleness_ + 1);
 }
 
-// The next step, those that are pulled before a push, and those that are at servers.
+// The next step, those that are pulled before a push, with the rest of the bulk of the last of
+// them, and those that are at servers.
 int64_t BatchFeed::LeastAhead() const {
-  return std::max({int64_t{1}, staleness_ + 1, stream_.least_ahead()});
+  return std::max({int64_t{1}, staleness_ + stream_.bulk(), stream_.least_ahead()});
 }
 
 ThreadLimits BatchFeed::Limits(int processors) const {

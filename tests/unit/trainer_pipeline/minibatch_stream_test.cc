@@ -614,14 +614,14 @@ TEST_F(MinibatchStreamTest, ABulkThatDoesNotFitTheMemoryIsToldOfWithWhatItNeeds)
   for (const int64_t bulk : {1, 4}) {
     options.bulk = bulk;
     options.memory = 1;
-    options.too_large = [&](int64_t bytes) { needed[bulk] = bytes; };
+    options.too_large = [&](int64_t bytes, int64_t) { needed[bulk] = bytes; };
     static_cast<void>(Drain(stores_.graph.get(), options, 1));
   }
   EXPECT_EQ(needed[4], 4 * needed[1]);
   // What one step has room in.
   options.memory = 2 * needed[1];
   needed.clear();
-  options.too_large = [&](int64_t bytes) { needed[4] = bytes; };
+  options.too_large = [&](int64_t bytes, int64_t) { needed[4] = bytes; };
   static_cast<void>(Drain(stores_.graph.get(), options, 1));
   EXPECT_GT(needed[4], options.memory);
 }
@@ -704,6 +704,29 @@ TEST_F(MinibatchStreamTest, StepsWaitForTheRestOfTheirBulkAndEndTogether) {
   start(3);
   EXPECT_EQ(ended.at(3).code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(late.sizes(), (std::vector<size_t>{2, 1}));
+}
+
+TEST_F(MinibatchStreamTest, AStepThatWillNotComeEndsThoseOfItsBulkThatAreThereAndThatCome) {
+  LateStore late(stores_.graph.get(), 1);
+  const BatchMaker maker(&late, stores_.rows.get(), Recipe());
+  SampleBulks bulks(&maker, 3, 6);
+  std::map<int64_t, Status> ended;
+  const auto start = [&](int64_t index) {
+    bulks.Start(index, {}, {}, [&, index](Status status) { ended[index] = std::move(status); });
+  };
+  start(0);
+  start(3);
+  bulks.Abort(1, NotFound("it is gone"));
+  EXPECT_THAT(ended, testing::ElementsAre(testing::Pair(0, NotFound("it is gone"))));
+  start(2);
+  EXPECT_EQ(ended.at(2), NotFound("it is gone"));
+  EXPECT_EQ(ended.count(3), 0U) << "another bulk";
+  bulks.Close();
+  EXPECT_EQ(ended.at(3).code(), absl::StatusCode::kCancelled);
+  bulks.Abort(4, NotFound("too late"));
+  start(5);
+  EXPECT_EQ(ended.at(5).code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(late.sizes().empty());
 }
 
 // As LateStore, of rows.

@@ -85,6 +85,8 @@ struct Staleness {
   int sample_threads = 2;
   int64_t prefetch_memory = 0;
   bool tune = false;
+  int64_t bulk = 1;
+  int64_t epochs = 2;
 };
 
 class StalenessTest : public testing::TestWithParam<Staleness> {
@@ -97,7 +99,8 @@ class StalenessTest : public testing::TestWithParam<Staleness> {
     options.graph = graph->string();
     options.fanouts = {4, 3};
     options.batch_size = 25;
-    options.epochs = 2;
+    options.epochs = GetParam().epochs;
+    options.bulk = GetParam().bulk;
     options.eval_every = 0;
     options.embeddings.types = {"node:8"};
     options.embeddings.staleness = GetParam().steps;
@@ -156,7 +159,7 @@ TEST_P(StalenessTest, AStepReadsAfterThePushThatManyStepsAndOneBeforeItAndBefore
   const auto result = loop.Run();
   ASSERT_TRUE(result.ok()) << result.status();
   const auto behind = static_cast<size_t>(GetParam().steps) + 1;
-  ASSERT_EQ(rows_->pushed().size(), 10U) << "2 epochs of 5 steps";
+  ASSERT_EQ(rows_->pushed().size(), static_cast<size_t>(5 * GetParam().epochs)) << "5 steps each";
   for (size_t step = 0; step < rows_->pushed().size(); ++step) {
     const auto asked = rows_->AskedOfStep(step);
     ASSERT_TRUE(asked.has_value()) << "step " << step << " pushed rows that it had not pulled";
@@ -168,18 +171,19 @@ TEST_P(StalenessTest, AStepReadsAfterThePushThatManyStepsAndOneBeforeItAndBefore
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, StalenessTest,
-                         testing::Values(Staleness{0}, Staleness{1}, Staleness{3},
-                                         Staleness{.steps = 0, .prefetch = 0},
-                                         Staleness{.steps = 3, .prefetch = 0},
-                                         Staleness{.steps = 1, .prefetch = 9, .sample_threads = 4},
-                                         // More than there are steps.
-                                         Staleness{.steps = 12},
-                                         // While few steps are sampled ahead.
-                                         Staleness{.steps = 3, .tune = true},
-                                         Staleness{.steps = 12, .tune = true},
-                                         // Not even one step has room.
-                                         Staleness{.steps = 3, .prefetch_memory = 1}));
+INSTANTIATE_TEST_SUITE_P(
+    Steps, StalenessTest,
+    testing::Values(Staleness{0}, Staleness{1}, Staleness{3}, Staleness{.steps = 0, .prefetch = 0},
+                    Staleness{.steps = 3, .prefetch = 0},
+                    Staleness{.steps = 1, .prefetch = 9, .sample_threads = 4},
+                    // More than there are steps.
+                    Staleness{.steps = 12},
+                    // While few steps are sampled ahead.
+                    Staleness{.steps = 3, .tune = true}, Staleness{.steps = 12, .tune = true},
+                    // And the last of them is in a bulk that has more.
+                    Staleness{.steps = 8, .tune = true, .bulk = 4, .epochs = 3},
+                    // Not even one step has room.
+                    Staleness{.steps = 3, .prefetch_memory = 1}));
 
 }  // namespace
 }  // namespace halograph
