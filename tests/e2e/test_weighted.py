@@ -191,6 +191,9 @@ class EdgeWeightTest(programs.ProgramTest):
         given = dict(model="gcn", layers=1, dropout=0, edge_weight="zero", eval_fanouts="-1", **averaged)
         alone = [line[:2] for line in self.losses(fanouts="5", **given)]
         self.assertEqual(alone, [line[:2] for line in self.losses(sampler="labor", fanouts="4", **given)])
+        given = dict(model="gcn", sampler="labor", fanouts="4,4", eval_fanouts="-1,-1", **averaged)
+        self.assertEqual(self.losses(edge_weight="one", **given), self.losses(**given))
+        given = dict(model="gcn", layers=1, dropout=0, eval_fanouts="-1", **averaged)
         # Ranks read them together.
         given = dict(given, edge_weight="v", sampler="labor", fanouts="4")
         del given["average_every"]

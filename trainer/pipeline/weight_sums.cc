@@ -47,22 +47,24 @@ void WeightSums::SetDegrees(Minibatch* minibatch) const {
 }
 
 StatusOr<std::vector<float>> ReadWeightSums(GraphStore* graph, RowStore* rows,
-                                            const EdgeWeighing& weights, RankOfWorld own,
-                                            size_t threads, const CancelToken* cancel) {
+                                            const EdgeWeighing& weights,
+                                            const WeightSumsReading& reading) {
   const BatchMaker maker(graph, rows, AllEdgesOf(weights));
   const GraphInfo& info = graph->info();
   const int type = info.schema.DestinationType(weights.pulled.front().relation);
   const NodeRange nodes(type, info.book.NodeBoundaries(type));
   StreamOptions options;
   options.purpose = BatchPurpose::kPredict;
-  options.rank = own.rank;
-  options.world_size = own.world_size;
+  options.rank = reading.own.rank;
+  options.world_size = reading.own.world_size;
   options.batch_size = kNodesAtOnce;
-  options.threads = threads;
-  options.prefetch = threads;
-  options.sampled_ahead = static_cast<int64_t>(threads);
-  options.cancel = cancel;
-  MinibatchStream stream(&maker, &nodes, SplitRows(nodes.part_rows(), own.world_size), options);
+  options.threads = reading.threads;
+  options.prefetch = reading.threads;
+  options.sampled_ahead = static_cast<int64_t>(reading.threads);
+  options.memory = reading.memory;
+  options.cancel = reading.cancel;
+  MinibatchStream stream(&maker, &nodes, SplitRows(nodes.part_rows(), reading.own.world_size),
+                         options);
   std::vector<float> sums(static_cast<size_t>(nodes.rows()));
   while (true) {
     HG_ASSIGN_OR_RETURN(const std::optional<Step> step, stream.Next());

@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/sampling/minibatch.h"
 #include "trainer/pipeline/edge_weights.h"
+#include "trainer/pipeline/stage_pipeline.h"
 #include "trainer/seeds/seed_split.h"
 
 namespace halograph {
@@ -31,12 +32,19 @@ class WeightSums {
   const std::vector<float> sums_;
 };
 
-// By global id, those of the nodes that `own` has of all (SplitRows); 0 of the others. Reads the
-// weight of every edge that leads there, by the only relation of `weights`. `threads`: as
-// StreamOptions'. Errors as MinibatchStream::Next.
+// By whom weights are read, and within which bounds.
+struct WeightSumsReading {
+  RankOfWorld own;
+  size_t threads = 1;
+  int64_t memory = kNoBound;  // of edges and weights that are read ahead, as StreamOptions'
+  const CancelToken* cancel = nullptr;
+};
+
+// By global id, those of the nodes that reading.own has of all (SplitRows); 0 of the others. Reads
+// the weight of every edge that leads there, by the only relation of `weights`. Errors as
+// MinibatchStream::Next.
 [[nodiscard]] StatusOr<std::vector<float>> ReadWeightSums(GraphStore* graph, RowStore* rows,
                                                           const EdgeWeighing& weights,
-                                                          RankOfWorld own, size_t threads,
-                                                          const CancelToken* cancel);
+                                                          const WeightSumsReading& reading);
 
 }  // namespace halograph

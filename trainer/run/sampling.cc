@@ -33,16 +33,19 @@ Status CheckRoom(const Session& session, const char* what, int64_t bytes, const 
                            FormatBytes(bytes), FormatBytes(options.sampler_memory), instead);
 }
 
-// A minibatch makes the store read the degrees of all nodes, and keep them.
-Status ReadDegrees(const Session& session, const SamplingSpec& sampling,
-                   const CancelToken& cancel) {
+Status CheckRoomOfDegrees(const Session& session) {
   const Schema& schema = session.stores.graph->info().schema;
   int64_t bytes = 0;
   for (size_t r = 0; r < schema.relations.size(); ++r) {
     bytes += 4 * schema.node_types[schema.SourceType(static_cast<int>(r))].count;
   }
-  HG_RETURN_IF_ERROR(CheckRoom(session, "the degrees of all nodes", bytes,
-                               "give --sampler ladies or neighbor, which keep none"));
+  return CheckRoom(session, "the degrees of all nodes", bytes,
+                   "give --sampler ladies or neighbor, which keep none");
+}
+
+// A minibatch makes the store read the degrees of all nodes, and keep them.
+Status ReadDegrees(const Session& session, const SamplingSpec& sampling,
+                   const CancelToken& cancel) {
   CallContext context{.cancel = &cancel};
   Minibatch none;
   return session.stores.graph->Sample({.spec = &sampling}, context, &none);
@@ -124,6 +127,18 @@ Status CheckWeightSums(const Session& session) {
                   what);
 }
 
+// In pieces, so that each collective ends within its timeout.
+Status AddOverRanks(Communicator& ranks, std::vector<float>* sums) {
+  constexpr int64_t kTogether = int64_t{16} << 20;
+  const torch::Tensor all = torch::from_blob(sums->data(), {std::ssize(*sums)}, torch::kFloat32);
+  for (int64_t begin = 0; begin < all.numel(); begin += kTogether) {
+    HG_RETURN_IF_ERROR(
+        ranks.AllReduceSum(all.narrow(0, begin, std::min(kTogether, all.numel() - begin)),
+                           "all-reduce of sums of edge weights"));
+  }
+  return OkStatus();
+}
+
 // Each rank reads those of its share of the nodes: the sums of others are 0, and added.
 Status FindWeightSums(Session& session) {
   const TrainOptions& options = session.options;
@@ -135,18 +150,17 @@ Status FindWeightSums(Session& session) {
   }
   std::vector<float> sums;
   const RankWork read = [&](const CancelToken& cancel) -> Status {
-    HG_ASSIGN_OR_RETURN(sums,
-                        ReadWeightSums(session.stores.graph.get(), session.stores.rows.get(),
-                                       session.train_maker->recipe().edge_weights,
-                                       {options.rank, options.world_size},
-                                       static_cast<size_t>(session.sampler.minibatches), &cancel));
+    WeightSumsReading reading{.own = {options.rank, options.world_size},
+                              .threads = static_cast<size_t>(session.sampler.minibatches),
+                              .cancel = &cancel};
+    if (options.prefetch_memory > 0) reading.memory = options.prefetch_memory;
+    HG_ASSIGN_OR_RETURN(sums, ReadWeightSums(session.stores.graph.get(), session.stores.rows.get(),
+                                             session.train_maker->recipe().edge_weights, reading));
     return OkStatus();
   };
   HG_RETURN_IF_ERROR(WorkTogether(*session.ranks, &session.cancel, read,
                                   "meeting while the weights of all edges are read"));
-  HG_RETURN_IF_ERROR(session.ranks->AllReduceSum(
-      torch::from_blob(sums.data(), {std::ssize(sums)}, torch::kFloat32),
-      "all-reduce of sums of edge weights"));
+  HG_RETURN_IF_ERROR(AddOverRanks(*session.ranks, &sums));
   session.tables.weight_sums = std::make_shared<const WeightSums>(0, std::move(sums));
   return OkStatus();
 }
@@ -161,6 +175,7 @@ bool KnowsWholeGraph(DrawKind kind) {
 Status ReadForSampler(Session& session, const CancelToken& cancel) {
   const SamplingSpec& sampling = session.train_maker->recipe().sampling;
   const DrawRule rule{.kind = sampling.kind()};
+  if (rule.by_all_degrees()) HG_RETURN_IF_ERROR(CheckRoomOfDegrees(session));
   if (rule.graph_wise()) {
     HG_RETURN_IF_ERROR(
         session.task->FindRowsInSubgraphs(session.stores, rule.by_all_degrees(), &cancel));

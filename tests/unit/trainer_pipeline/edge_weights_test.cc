@@ -290,7 +290,7 @@ TEST_F(EdgeWeightsTest, DegreesAreSumsOfTheWeightsOfAllEdgesWhateverIsDrawn) {
   std::vector<float> sums(static_cast<size_t>(schema().node_types[Paper()].count));
   for (int rank = 0; rank < 3; ++rank) {
     const auto share = ReadWeightSums(stores_.graph.get(), stores_.rows.get(), recipe.edge_weights,
-                                      {rank, 3}, 2, nullptr);
+                                      {.own = {rank, 3}, .threads = 2});
     ASSERT_TRUE(share.ok()) << share.status();
     EXPECT_THAT(*share, testing::Contains(0.0F));
     for (size_t v = 0; v < sums.size(); ++v) sums[v] += (*share)[v];
