@@ -150,7 +150,7 @@ Status NodeTask::FindRowsInSubgraphs(const Stores& stores, bool by_edges,
   if (all.seeds.empty()) {
     return FailedPrecondition(
         "task '{}': no node of the train set has an edge, so that no subgraph has one; give "
-        "--sampler saint-walk or neighbor",
+        "--sampler saint-walk, cluster or neighbor",
         name_);
   }
   weight_of_all_ = WeightOf(all.labels);

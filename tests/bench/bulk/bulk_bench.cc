@@ -118,7 +118,8 @@ class BulkBench {
       way->exchanges += contexts[caller].stats.rounds / kRoundsOfAnExchange;
       way->edges += edges[caller];
     }
-    return OkStatus();
+    if (way->edges == ways_[0].edges) return OkStatus();
+    return Internal("{}: {} edges drawn, {} alone", way->name, way->edges, ways_[0].edges);
   }
 
   // The calls that are this caller's: those of the others are made beside.

@@ -1,5 +1,6 @@
 """What the benches on several hosts have in common as programs."""
 import signal
+import subprocess
 import sys
 
 from hosts.network import NetworkError
@@ -11,7 +12,7 @@ def run(name, measure):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         measure()
-    except (NetworkError, ProcessError) as error:
+    except (NetworkError, ProcessError, subprocess.TimeoutExpired) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     return 0
