@@ -165,7 +165,7 @@ void BatchMaker::StartSample(std::vector<StepToSample> steps, const CallContext&
     call->requests.push_back(RequestFor(each.seeds, each.batch_seed, recipe_));
   }
   call->minibatches.resize(call->requests.size());
-  StatusDone end = [this, call, done = std::move(done)](Status status) mutable {
+  StatusDone end = [call, done = std::move(done)](Status status) mutable {
     if (status.ok()) {
       TakeMinibatches(call.get());
     } else {
