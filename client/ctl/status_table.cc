@@ -228,7 +228,8 @@ Json ToJson(int part, const StateStats& state) {
           {"syncs", state.syncs},
           {"recovery_seconds", state.recovery_seconds},
           {"replayed_pushes", state.replayed_pushes},
-          {"checkpoints", state.checkpoints}};
+          {"checkpoints", state.checkpoints},
+          {"checkpoint_age_seconds", state.checkpoint_age_seconds}};
 }
 
 Json ToJson(const CallFigures& figures) {

@@ -74,6 +74,9 @@ struct StateOptions {
   // later, it is told once more. Called by any thread; it must not call the store. Null: nobody is
   // told.
   std::function<void(const Status& reason, bool readable)> on_failure = nullptr;
+  // Told how long each sync of the log took that did not fail. Called by any thread; it must not
+  // call the store. Null: nobody is told.
+  std::function<void(int part, int64_t ns)> on_sync = nullptr;
 };
 
 // The graph and partition that the state belongs to. What it borrows outlives the store.
@@ -116,6 +119,8 @@ struct StateStats {
   double recovery_seconds = 0;  // when the store was opened
   int64_t replayed_pushes = 0;
   int64_t checkpoints = 0;
+  // Since the last checkpoint, or since the store was opened if none was made since.
+  double checkpoint_age_seconds = 0;
 };
 
 struct SnapshotInfo {

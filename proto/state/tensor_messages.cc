@@ -122,6 +122,7 @@ void ToProto(int part, const StateStats& stats, v1::PartState* out) {
   out->set_recovery_seconds(stats.recovery_seconds);
   out->set_replayed_pushes(stats.replayed_pushes);
   out->set_checkpoints(stats.checkpoints);
+  out->set_checkpoint_age_seconds(stats.checkpoint_age_seconds);
 }
 
 StatusOr<StateStats> ToStats(const v1::PartState& wire) {
@@ -133,7 +134,8 @@ StatusOr<StateStats> ToStats(const v1::PartState& wire) {
                    .syncs = wire.syncs(),
                    .recovery_seconds = wire.recovery_seconds(),
                    .replayed_pushes = wire.replayed_pushes(),
-                   .checkpoints = wire.checkpoints()};
+                   .checkpoints = wire.checkpoints(),
+                   .checkpoint_age_seconds = wire.checkpoint_age_seconds()};
   for (const v1::TensorState& of_tensor : wire.tensors()) {
     MutableTensorStats& tensor = stats.tensors.emplace_back();
     HG_ASSIGN_OR_RETURN(tensor.spec, ToSpec(of_tensor.spec()));

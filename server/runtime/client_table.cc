@@ -1,5 +1,7 @@
 #include "server/runtime/client_table.h"
 
+#include <algorithm>
+
 namespace halograph::server {
 
 bool ClientTable::Begin(std::string_view host, std::string_view rank, Clock::time_point now) {
@@ -31,6 +33,19 @@ void ClientTable::End(std::string_view host, std::string_view rank, bool ok, int
   client.errors += ok ? 0 : 1;
   client.sent_bytes += sent_bytes;
   client.last = now;
+}
+
+std::vector<ClientTable::Client> ClientTable::Latest(size_t most) const {
+  std::vector<Client> latest;
+  {
+    const MutexLock lock(mutex_);
+    latest.reserve(clients_.size());
+    for (const auto& [name, client] : clients_) latest.push_back(client);
+  }
+  std::stable_sort(latest.begin(), latest.end(),
+                   [](const Client& a, const Client& b) { return a.last > b.last; });
+  if (latest.size() > most) latest.resize(most);
+  return latest;
 }
 
 std::vector<ClientTable::Client> ClientTable::TakeLeft(Clock::time_point now) {

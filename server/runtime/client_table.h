@@ -40,6 +40,8 @@ class ClientTable {
   // It ends. Once for each Begin, with the same host and rank.
   void End(std::string_view host, std::string_view rank, bool ok, int64_t sent_bytes,
            Clock::time_point now);
+  // Those who called last, the last of them first, at most so many.
+  [[nodiscard]] std::vector<Client> Latest(size_t most) const;
   // Those who have left since the last time.
   [[nodiscard]] std::vector<Client> TakeLeft(Clock::time_point now);
   [[nodiscard]] int64_t size() const;

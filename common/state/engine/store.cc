@@ -199,6 +199,8 @@ StateStats Store::stats() const {
   stats.recovery_seconds = recovery_seconds_;
   stats.replayed_pushes = log.replayed;
   stats.checkpoints = checkpoints_;
+  stats.checkpoint_age_seconds =
+      static_cast<double>(env_.scheduler().NowNs() - checkpointed_ns_) * 1e-9;
   return stats;
 }
 

@@ -233,6 +233,7 @@ class Store : public StateStore {
   bool restoring_ = false;
   Status unreadable_;  // why rows cannot be read
   int64_t checkpoints_ = 0;
+  int64_t checkpointed_ns_ = 0;  // when the last was made, or the store was opened
   double recovery_seconds_ = 0;
   std::map<uint32_t, int64_t> applied_before_;  // replay: a tensor's rows show this moment
 

@@ -280,6 +280,7 @@ Status Store::SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snap
   {
     const MonitorLock lock(*monitor_);
     ++checkpoints_;
+    checkpointed_ns_ = env_.scheduler().NowNs();
     if (snapshot != nullptr) snapshots_.push_back(*snapshot);
     monitor_->NotifyAll();
   }

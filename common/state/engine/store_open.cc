@@ -66,9 +66,10 @@ Status Store::Begin() {
   HG_RETURN_IF_ERROR(LoadCheckpoint());
   HG_RETURN_IF_ERROR(OpenLog());
   RemoveUnusedFiles();  // now that all that is used was read and fits together
+  checkpointed_ns_ = env_.scheduler().NowNs();
+  recovery_seconds_ = static_cast<double>(checkpointed_ns_ - begin) * 1e-9;
   checkpointer_ = std::make_unique<BackgroundWork>("hg-checkpoint", env_.scheduler(),
                                                    [this] { CheckpointIfLong(); });
-  recovery_seconds_ = static_cast<double>(env_.scheduler().NowNs() - begin) * 1e-9;
   return OkStatus();
 }
 
@@ -176,6 +177,9 @@ Status Store::OpenLog() {
   options.sync_interval_ns = options_.sync_interval_ns;
   options.segment_bytes = options_.segment_bytes;
   options.on_failure = options_.on_failure;
+  if (options_.on_sync != nullptr) {
+    options.on_sync = [this](int64_t ns) { options_.on_sync(graph_.part, ns); };
+  }
   HG_ASSIGN_OR_RETURN(const int64_t closed, catalogue_->ClosedLsn());
   LogStart start;
   start.first_epoch = checkpoint_.first_epoch;

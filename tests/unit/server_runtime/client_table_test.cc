@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "server/runtime/slow_calls.h"
+
 namespace halograph::server {
 namespace {
 
@@ -39,6 +41,32 @@ TEST(ClientTableTest, ItIsBounded) {
   }
   EXPECT_EQ(table.size(), static_cast<int64_t>(ClientTable::kMost));
   table.End("host", std::to_string(ClientTable::kMost), true, 1, now);
+}
+
+TEST(ClientTableTest, TheLatestAreThoseWhoCalledLast) {
+  ClientTable table;
+  const auto start = ClientTable::Clock::now();
+  for (const int rank : {0, 1, 2}) {
+    EXPECT_TRUE(table.Begin("host", std::to_string(rank), start + seconds(rank)));
+  }
+  table.End("host", "0", true, 7, start + seconds(9));
+  const auto latest = table.Latest(2);
+  ASSERT_EQ(latest.size(), 2U);
+  EXPECT_EQ(latest[0].rank, "0");
+  EXPECT_EQ(latest[0].sent_bytes, 7);
+  EXPECT_EQ(latest[1].rank, "2");
+  EXPECT_EQ(table.size(), 3) << "they stay";
+}
+
+TEST(SlowCallsTest, TheNewestAreKeptAndAllAreCounted) {
+  SlowCalls calls;
+  EXPECT_TRUE(calls.Take().empty());
+  for (size_t i = 0; i < SlowCalls::kMost + 3; ++i) calls.Add({.request_id = std::to_string(i)});
+  const auto kept = calls.Take();
+  ASSERT_EQ(kept.size(), SlowCalls::kMost);
+  EXPECT_EQ(kept.front().request_id, std::to_string(SlowCalls::kMost + 2));
+  EXPECT_EQ(kept.back().request_id, "3");
+  EXPECT_EQ(calls.count(), static_cast<int64_t>(SlowCalls::kMost + 3));
 }
 
 TEST(HostOfPeerTest, IsWithoutSchemeAndPort) {

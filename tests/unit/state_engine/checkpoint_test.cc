@@ -258,6 +258,29 @@ TEST_F(StoreCheckpointTest, ReopeningTakesTheCheckpointAndTheLogBehindIt) {
   EXPECT_EQ(MustPush(RandomPush(1, 26)).lsn, 26);
 }
 
+TEST_F(StoreCheckpointTest, ItTellsOfEachSyncAndHowOldTheLastCheckpointIs) {
+  std::atomic<int64_t> syncs = 0;
+  std::atomic<int64_t> sync_ns = 0;
+  options_.sync = SyncLevel::kAlways;
+  options_.on_sync = [&](int part, int64_t ns) {
+    EXPECT_EQ(part, graph_.part);
+    ++syncs;
+    sync_ns += ns;
+  };
+  OpenWith(Embedding());
+  PushMany(1, 5);
+  const int64_t begin = env_->scheduler().NowNs();
+  MustCheckpoint();
+  const StateStats stats = store_->stats();
+  EXPECT_GE(stats.syncs, 1);
+  EXPECT_EQ(syncs, stats.syncs);
+  EXPECT_DOUBLE_EQ(stats.sync_seconds, static_cast<double>(sync_ns) * 1e-9);
+  EXPECT_GE(stats.checkpoint_age_seconds, 0);
+  const double now = static_cast<double>(env_->scheduler().NowNs() - begin) * 1e-9;
+  EXPECT_LE(stats.checkpoint_age_seconds, now);
+  store_.reset();  // it tells of its last syncs, too
+}
+
 TEST_F(StoreCheckpointTest, ChainOfIncrementsIsMergedAndOldFilesGo) {
   OpenWith(Embedding());
   for (uint64_t i = 1; i <= 30; ++i) {

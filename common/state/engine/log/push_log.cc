@@ -309,6 +309,8 @@ Status PushLog::SyncSegments(int64_t target) {
   }
   const int64_t begin = env_.scheduler().NowNs();
   Status synced = SyncFiles(files, !unnamed.empty());
+  const int64_t took = env_.scheduler().NowNs() - begin;
+  if (synced.ok() && options_.on_sync != nullptr) options_.on_sync(took);
   const MonitorLock lock(*monitor_);
   syncing_ = false;
   if (!synced.ok()) {
@@ -321,7 +323,7 @@ Status PushLog::SyncSegments(int64_t target) {
   }
   synced_lsn_ = std::max(synced_lsn_, target);
   ++syncs_;
-  sync_ns_ += env_.scheduler().NowNs() - begin;
+  sync_ns_ += took;
   monitor_->NotifyAll();
   return OkStatus();
 }

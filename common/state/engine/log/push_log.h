@@ -33,6 +33,7 @@ struct PushLogOptions {
   int64_t sync_interval_ns = 0;
   int64_t segment_bytes = 0;
   std::function<void(const Status& reason, bool readable)> on_failure = nullptr;  // StateOptions'
+  std::function<void(int64_t ns)> on_sync = nullptr;  // the same, of this part
 };
 
 // Where the log begins for a state that a checkpoint holds.
