@@ -47,7 +47,7 @@ class Buckets {
 
  private:
   // Keys ascend with the values: 0 to 7 by themselves, then eight for each power of two.
-  static constexpr size_t kKeys = 61 * 8;
+  static constexpr size_t kKeys = size_t{61} * 8;
   [[nodiscard]] static size_t KeyOf(uint64_t value) {
     if (value < 8) return value;
     const int exponent = 63 - std::countl_zero(value);

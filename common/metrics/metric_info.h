@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "common/base/status.h"
@@ -27,7 +28,9 @@ struct MetricLabel {
   std::string value;
 
   friend bool operator==(const MetricLabel&, const MetricLabel&) = default;
-  friend auto operator<=>(const MetricLabel&, const MetricLabel&) = default;
+  friend bool operator<(const MetricLabel& a, const MetricLabel& b) {
+    return std::tie(a.name, a.value) < std::tie(b.name, b.value);
+  }
 };
 using Labels = std::vector<MetricLabel>;
 
