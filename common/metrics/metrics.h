@@ -1,5 +1,5 @@
 // What code counts with: a Counter, a Gauge, a Histogram. A registry makes and owns them
-// (common/metrics/registry.h); they live as long as it does, and so must nobody count after it.
+// (common/metrics/registry.h); they live as long as it does, and nobody may count after its end.
 // All are thread-safe. Counters and histograms count in the calling thread's own cells
 // (common/metrics/cells.h): a few nanoseconds, without a lock, however many threads count.
 #pragma once

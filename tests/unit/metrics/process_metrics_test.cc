@@ -40,6 +40,9 @@ TEST(ProcessMetricsTest, CountsDescriptorsAndThreads) {
   MetricRegistry metrics;
   const auto readers = AddProcessMetrics(&metrics, "test");
   const MetricsSnapshot before = metrics.Take();
+  int open = 0;
+  for (int i = 0; i < 4096; ++i) open += ::fcntl(i, F_GETFD) == -1 ? 0 : 1;
+  EXPECT_EQ(before.Value("process_open_fds"), open);
   const int descriptor = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   std::promise<void> end;
   std::thread thread([&] { end.get_future().wait(); });

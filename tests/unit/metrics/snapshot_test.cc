@@ -52,6 +52,16 @@ TEST(BucketsTest, ABoundIsWithinItsBucketAndOneMoreIsNot) {
   }
 }
 
+TEST(BucketsTest, ADecimalFractionOfASecondIsItsNanoseconds) {
+  // Products with 1e9 that come out just below the whole number.
+  const Buckets buckets(std::vector<double>{6.5e-05, 0.000129, 0.00013}, MetricUnit::kSeconds);
+  const std::vector<int64_t> bounds = {65000, 129000, 130000};
+  for (size_t i = 0; i < bounds.size(); ++i) {
+    EXPECT_EQ(buckets.Of(bounds[i]), i);
+    EXPECT_EQ(buckets.Of(bounds[i] + 1), i + 1);
+  }
+}
+
 TEST(BucketsTest, TheTableFindsWhatASearchFinds) {
   const std::vector<double> dense = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16.5, 17};
   for (const std::vector<double>& bounds :
