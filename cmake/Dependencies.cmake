@@ -10,6 +10,7 @@ find_package(yaml-cpp REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 find_path(HALOGRAPH_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 
 if(HALOGRAPH_PARTITIONER)

@@ -27,6 +27,10 @@ ROWS = {
     "common/yaml": ["common/base", "common/storage"],
     "common/program": ["common/base", "common/storage", "common/yaml"],
     "common/graph": ["common/base", "common/storage"],
+    # What is counted, and two forms in which it is printed.
+    "common/metrics": ["common/base"],
+    "common/metrics/prometheus": ["common/base", "common/metrics"],
+    "common/metrics/json": ["common/base", "common/storage", "common/metrics"],
     # What is drawn, as values; how it is drawn; whole minibatches, wherever the edges are.
     "common/sampling": ["common/base", "common/storage", "common/graph"],
     "common/sampling/kernel": ["common/base", "common/storage", "common/graph", "common/sampling"],
@@ -122,7 +126,7 @@ GRPC = ["server/*.h", "server/*.cc", "client/remote", "client/topology_copy", "c
 LIBRARIES = {
     "torch/": TORCH, "ATen/": TORCH, "c10/": TORCH, "gloo/": TORCH,
     "grpc/": GRPC, "grpcpp/": GRPC, "google/protobuf/": GRPC,
-    "prometheus/": ["server"],
+    "prometheus/": ["common/metrics/prometheus"],
     "rocksdb/": ["common/state/durable"],
     "hwy/": ["common", "trainer/blocks", "trainer/kernels"],
     "metis.h": ["partitioner/methods"], "scotch.h": ["partitioner"], "ptscotch.h": ["partitioner"],

@@ -8,10 +8,10 @@ set -euo pipefail
 mkdir -p "$1"
 cd "$1"
 wanted=(libabsl-dev libfmt-dev libgloo-dev libhwy-dev libmetis-dev librocksdb-dev libspdlog-dev libxxhash-dev
-        libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev)
+        libyaml-cpp-dev nlohmann-json3-dev prometheus-cpp-dev zlib1g-dev)
 # The libraries behind the headers, and what they need in turn; not the C and C++ libraries.
 mapfile -t needed < <(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
   --no-replaces --no-enhances "${wanted[@]}" | grep -E '^lib|^zlib' | sort -u |
-  grep -E '^(libabsl|libfmt|libhwy|libmetis|librocksdb|libspdlog|libxxhash|libyaml-cpp|libgflags|libsnappy|liblz4|libzstd|libbz2|zlib1g)' |
+  grep -E '^(libabsl|libfmt|libhwy|libmetis|librocksdb|libspdlog|libxxhash|libyaml-cpp|libprometheus-cpp-core|libgflags|libsnappy|liblz4|libzstd|libbz2|zlib1g)' |
   grep -v -E ':(i386|arm64)|-(doc|dbg|tools|bin)$')
 apt-get download -q "${wanted[@]}" "${needed[@]}"
