@@ -156,7 +156,7 @@ StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot) {
   reply.set_recent_seconds(snapshot.recent.seconds);
   reply.set_num_parts(static_cast<uint32_t>(snapshot.num_parts));
   for (const auto& [part, state] : snapshot.state) ToProto(part, state, reply.add_state());
-  for (size_t m = 0; m < kMethods; ++m) {
+  for (size_t m = 0; m < kNumMethods; ++m) {
     ToProto(static_cast<Method>(m), snapshot.methods[m], reply.add_methods());
     ToProto(static_cast<Method>(m), snapshot.recent.methods[m], reply.add_recent());
   }
