@@ -46,7 +46,7 @@ ROWS = {
     "common/state/durable": ["common/base", "common/state"],
     "common/state/parts": ["common/base", "common/storage", "common/graph", "common/state", "common/state/engine"],
 
-    # Generated messages (halograph/v1/...), and the hot ones, which are written by hand.
+    # Generated messages (halograph/v1/..., grpc/health/v1/...), and the hot ones, which are written by hand.
     "proto": ["proto/wire"],
     "proto/wire": ["common/base"],
     # The table of methods, which servers and clients go by.
@@ -148,7 +148,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 OWNED_WORDS = {re.compile(r"\b(c10::(Stream|Event|StreamGuard)|kCUDA)\b"): "trainer/device"}
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:home/\w+|Users/\w+|root|work)/")
-GENERATED = ("halograph/v1/",)  # from proto/halograph/v1, into the build folder
+GENERATED = ("halograph/v1/", "grpc/health/v1/")  # from these folders of proto, into the build folder
 
 
 def row_of(path):
