@@ -70,7 +70,7 @@ TEST(MethodsTest, WhatCameLaterHasItsWord) {
   for (const MethodRow& row : kMethodRows) ++words[row.capability];
   EXPECT_THAT(words,
               UnorderedElementsAre(Pair("", 6), Pair("sample-columns", 2), Pair("task-set-rows", 1),
-                                   Pair("mutable-tensors", 7), Pair("read-snapshot", 1)));
+                                   Pair("mutable-tensors", 8), Pair("read-snapshot", 1)));
 }
 
 }  // namespace
