@@ -50,9 +50,11 @@ ROWS = {
     "common/state/durable": ["common/base", "common/state"],
     "common/state/parts": ["common/base", "common/storage", "common/graph", "common/state", "common/state/engine"],
 
-    # Generated messages (halograph/v1/...), and the hot ones, which are written by hand.
+    # Generated messages (halograph/v1/..., grpc/health/v1/...), and the hot ones, which are written by hand.
     "proto": ["proto/wire"],
     "proto/wire": ["common/base"],
+    # The table of methods, which servers and clients go by.
+    "proto/methods": ["common/base", "proto/wire"],
     "common/state/options": ["common/base", "common/storage", "common/program", "common/graph", "common/state"],
     "proto/state": ["common/base", "common/storage", "common/graph", "common/state", "proto"],
     "proto/wire/fields_check.cc": ["common/base", "proto", "proto/wire"],
@@ -60,9 +62,10 @@ ROWS = {
     "partitioner": ["common/*"],
 
     # What answers a call, and what calls run on, know no gRPC; the services above them do.
-    "server/runtime": ["common/*"],
-    "server/handlers": ["common/*", "proto/wire", "server/runtime"],
-    "server": ["common/*", "proto", "proto/state", "proto/wire", "server/handlers", "server/runtime"],
+    "server/runtime": ["common/*", "proto/methods"],
+    "server/handlers": ["common/*", "proto/methods", "proto/wire", "server/runtime"],
+    "server": ["common/*", "proto", "proto/methods", "proto/state", "proto/wire", "server/handlers",
+               "server/runtime"],
 
     # The interfaces and what is made of them; only the folders that speak to servers know gRPC.
     "client": ["common/*"],
@@ -70,11 +73,11 @@ ROWS = {
     "client/own_part": ["common/*", "client", "client/local"],
     "client/part_alone": ["common/*", "client", "client/local", "client/own_part"],
     "client/cached": ["common/*", "client"],
-    "client/remote": ["common/*", "client", "proto", "proto/state", "proto/wire"],
-    "client/topology_copy": ["common/*", "client", "client/remote", "proto", "proto/wire"],
+    "client/remote": ["common/*", "client", "proto", "proto/methods", "proto/state", "proto/wire"],
+    "client/topology_copy": ["common/*", "client", "client/remote", "proto", "proto/methods", "proto/wire"],
     "client/open": ["common/*", "client", "client/local", "client/own_part", "client/part_alone",
                     "client/remote", "client/topology_copy"],
-    "client/ctl": ["common/*", "client", "client/remote", "proto", "proto/state", "proto/wire"],
+    "client/ctl": ["common/*", "client", "client/remote", "proto", "proto/methods", "proto/state", "proto/wire"],
 
     # From the lowest upward. What a run is told, and what prepares minibatches: without torch.
     "trainer/options": ["common/*", "client"],
@@ -149,7 +152,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 OWNED_WORDS = {re.compile(r"\b(c10::(Stream|Event|StreamGuard)|kCUDA)\b"): "trainer/device"}
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:home/\w+|Users/\w+|root|work)/")
-GENERATED = "halograph/v1/"  # from proto/halograph/v1, into the build folder
+GENERATED = ("halograph/v1/", "grpc/health/v1/")  # from these folders of proto, into the build folder
 
 
 def row_of(path):

@@ -1,39 +1,37 @@
-#include "halograph/v1/admin.grpc.pb.h"
 #include "server/convert.h"
+#include "server/raw_service.h"
 #include "server/services.h"
 
 namespace halograph::server {
 namespace {
 
-using AdminRpcs = v1::AdminService::WithRawCallbackMethod_Stats<v1::AdminService::Service>;
-
-class AdminServiceImpl final : public AdminRpcs {
+class AdminCalls {
  public:
-  explicit AdminServiceImpl(const ServiceContext& context) : context_(context) {}
+  explicit AdminCalls(const ServiceContext& context) : context_(context) {}
 
-  grpc::ServerUnaryReactor* Stats(grpc::CallbackServerContext* context,
-                                  const grpc::ByteBuffer* request,
-                                  grpc::ByteBuffer* reply) override {
-    return StartCall(
-        context_.calls, Method::kStats, Admission::kAlways, context, request, reply,
-        [this](grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* out) {
-          HG_RETURN_IF_ERROR(CheckStatsRequest(bytes));
-          HG_ASSIGN_OR_RETURN(
-              *out, ToStatsReply(TakeSnapshot(*context_.graph, *context_.calls.stats,
-                                              *context_.calls.dispatcher,
-                                              context_.calls.log->clients(), context_.states)));
-          return OkStatus();
-        });
+  Status Stats(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
+    HG_RETURN_IF_ERROR(CheckStatsRequest(bytes));
+    HG_ASSIGN_OR_RETURN(
+        *reply, ToStatsReply(TakeSnapshot(*context_.graph, *context_.calls.stats,
+                                          *context_.calls.dispatcher, context_.calls.log->clients(),
+                                          context_.states)));
+    return OkStatus();
   }
 
  private:
   const ServiceContext context_;
 };
 
+constexpr auto kAdminHandlers = std::to_array<MethodHandler<AdminCalls>>({
+    {Method::kStats, &AdminCalls::Stats},
+});
+static_assert(ServesEachOnce(kAdminService, kAdminHandlers),
+              "each method of AdminService in the table needs a handler here, once");
+
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeAdminService(const ServiceContext& context) {
-  return std::make_unique<AdminServiceImpl>(context);
+StatusOr<std::unique_ptr<grpc::Service>> MakeAdminService(const ServiceContext& context) {
+  return MakeRawService(context.calls, std::make_shared<const AdminCalls>(context), kAdminHandlers);
 }
 
 }  // namespace halograph::server

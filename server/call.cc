@@ -10,6 +10,7 @@
 
 #include "common/base/call_metadata.h"
 #include "common/base/printable.h"
+#include "server/methods.h"
 #include "server/rpc_status.h"
 
 namespace halograph::server {
@@ -34,22 +35,10 @@ std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerConte
   return start + std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
 }
 
-Lane LaneOf(Admission admission) {
-  if (admission == Admission::kState) return Lane::kState;
-  if (admission == Admission::kSlow) return Lane::kSlow;
-  return Lane::kWork;
-}
-
-// Requests as large as messages may be.
-bool HasIds(Method method) {
-  return method == Method::kSample || method == Method::kColumnSums || method == Method::kExtract ||
-         method == Method::kPull || method == Method::kPush;
-}
-
 class Call final : public grpc::ServerUnaryReactor {
  public:
   Call(const CallEnvironment& environment, Method method, grpc::CallbackServerContext* context,
-       const grpc::ByteBuffer* request, grpc::ByteBuffer* reply, CallWork work)
+       const grpc::ByteBuffer* request, grpc::ByteBuffer* reply, const CallWork& work)
       : environment_(environment),
         context_(context),
         logged_(environment.log->Begin(*context, method)),
@@ -57,7 +46,7 @@ class Call final : public grpc::ServerUnaryReactor {
         request_(const_cast<grpc::ByteBuffer*>(request)),
         request_bytes_(static_cast<int64_t>(request->Length())),
         reply_(reply),
-        work_(std::move(work)),
+        work_(work),
         memory_(environment.buffers, logged_.peer),
         scope_{.memory = memory_,
                .limits = {.cancel = environment.ending, .deadline = DeadlineOf(*context, start_)}} {
@@ -65,16 +54,17 @@ class Call final : public grpc::ServerUnaryReactor {
     if (context->client_metadata().count(kFailedOverKey) > 0) environment_.stats->CountFailover();
   }
 
-  void Start(Admission admission) {
+  void Start() {
     if (Status status = CheckSize(); !status.ok()) return End(status);
     if (Status status = CheckGraph(); !status.ok()) return End(status);
-    if (admission != Admission::kAlways) {
-      scope_.lane = LaneOf(admission);
+    const ServedMethodRow& row = ServedRowOf(logged_.method);
+    if (row.admission != Admission::kAlways) {
+      scope_.lane = row.pool;
       StatusOr<Ticket> ticket = environment_.dispatcher->Enter(request_bytes_, scope_.lane);
       if (!ticket.ok()) return End(ticket.status());
       ticket_ = std::move(ticket).value();
     }
-    if (admission == Admission::kInline || admission == Admission::kAlways) return Execute();
+    if (row.admission != Admission::kQueued) return Execute();
     RunOnLane();
   }
 
@@ -90,7 +80,7 @@ class Call final : public grpc::ServerUnaryReactor {
   using Clock = std::chrono::steady_clock;
 
   [[nodiscard]] Status CheckSize() const {
-    if (HasIds(logged_.method)) return OkStatus();
+    if (RowOf(logged_.method).request == RequestBound::kMessage) return OkStatus();
     if (static_cast<size_t>(request_bytes_) <= kSmallRequestBytes) return OkStatus();
     return ResourceExhausted("a request of {} bytes; {} takes at most {}", request_bytes_,
                              MethodName(logged_.method), kSmallRequestBytes);
@@ -200,7 +190,7 @@ class Call final : public grpc::ServerUnaryReactor {
   grpc::ByteBuffer* const request_;
   const int64_t request_bytes_;
   grpc::ByteBuffer* const reply_;
-  const CallWork work_;
+  const CallWork& work_;
   const Clock::time_point start_ = Clock::now();
   ReplyMemory memory_;
   CallScope scope_;
@@ -224,11 +214,11 @@ void GiveUpCall(void* call) {
 ReplyWatch::Hooks GrpcCallHooks() { return {&HoldCall, &GiveUpCall}; }
 
 grpc::ServerUnaryReactor* StartCall(const CallEnvironment& environment, Method method,
-                                    Admission admission, grpc::CallbackServerContext* context,
+                                    grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request, grpc::ByteBuffer* reply,
-                                    CallWork work) {
-  auto* call = new Call(environment, method, context, request, reply, std::move(work));
-  call->Start(admission);
+                                    const CallWork& work) {
+  auto* call = new Call(environment, method, context, request, reply, work);
+  call->Start();
   return call;
 }
 

@@ -13,6 +13,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/status.h"
+#include "proto/methods/methods.h"
 #include "server/call_log.h"
 #include "server/runtime/buffer_pool.h"
 #include "server/runtime/dispatcher.h"
@@ -37,19 +38,6 @@ struct CallEnvironment {
   const CancelToken* ending = nullptr;  // cancelled when calls are cut off
   std::string_view identity;            // of the graph served
 };
-
-enum class Admission {
-  kWork,    // through the gate, on the lane of this name; it may move to another (CallScope::lane)
-  kState,   // through the gate, on the lane of this name
-  kSlow,    // the same
-  kInline,  // through the gate, at once on gRPC's thread: for what takes microseconds
-  kAlways,  // as kInline, but also while draining: for statistics
-};
-
-// Requests of other methods than Sample, ColumnSums, Extract, Pull and Push, which have ids and are
-// not read by generated code, are not larger than this:
-// generated code takes 30 times the bytes of fields that it does not know.
-inline constexpr size_t kSmallRequestBytes = 64 << 10;
 
 // What the work of a call has beside its messages. One thread at a time.
 struct CallScope {
@@ -76,14 +64,15 @@ using CallWork =
 // How a watch ends a call of gRPC (a grpc_call*). Its client may repeat it.
 [[nodiscard]] ReplyWatch::Hooks GrpcCallHooks();
 
-// Starts the call and returns its reactor, which deletes itself. Calls whose metadata names
+// Starts the call and returns its reactor, which deletes itself. How it is bounded and where it
+// runs is the method's rows (proto/methods/methods.h, server/methods.h). Calls whose metadata names
 // another graph (common/base/call_metadata.h) end with FAILED_PRECONDITION; too large ones with
 // RESOURCE_EXHAUSTED; refused ones (gate, queue, memory) with UNAVAILABLE and trailing metadata
-// `grpc-retry-pushback-ms`. `work` is not run for a call that its client has cancelled. The other
-// parameters are what gRPC gives to a raw method.
+// `grpc-retry-pushback-ms`. `work`, which outlives the call, is not run for one that its client has
+// cancelled. The other parameters are what gRPC gives to a raw method.
 grpc::ServerUnaryReactor* StartCall(const CallEnvironment& environment, Method method,
-                                    Admission admission, grpc::CallbackServerContext* context,
+                                    grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request, grpc::ByteBuffer* reply,
-                                    CallWork work);
+                                    const CallWork& work);
 
 }  // namespace halograph::server

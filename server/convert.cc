@@ -1,32 +1,13 @@
 #include "server/convert.h"
 
-#include <grpcpp/support/proto_buffer_reader.h>
-#include <grpcpp/support/slice.h>
-
 #include "halograph/v1/admin.pb.h"
 #include "halograph/v1/graph.pb.h"
 #include "halograph/v1/kv.pb.h"
 #include "proto/state/tensor_messages.h"
+#include "server/messages.h"
 
 namespace halograph::server {
 namespace {
-
-Status Parse(grpc::ByteBuffer* bytes, google::protobuf::Message* message) {
-  if (bytes->Length() == 0) return OkStatus();
-  grpc::ProtoBufferReader reader(bytes);
-  if (reader.status().ok() && message->ParseFromZeroCopyStream(&reader)) return OkStatus();
-  return InvalidArgument("malformed request: {} bytes that are no {}", bytes->Length(),
-                         message->GetTypeName());
-}
-
-StatusOr<grpc::ByteBuffer> Serialize(const google::protobuf::Message& message) {
-  std::string bytes;
-  if (!message.SerializeToString(&bytes)) {
-    return Internal("{} cannot be serialized", message.GetTypeName());
-  }
-  const grpc::Slice slice(bytes);
-  return grpc::ByteBuffer(&slice, 1);
-}
 
 template <typename Repeated>
 void ToProto(const std::vector<TensorSpec>& tensors, Repeated* out) {
@@ -156,7 +137,7 @@ StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot) {
   reply.set_recent_seconds(snapshot.recent.seconds);
   reply.set_num_parts(static_cast<uint32_t>(snapshot.num_parts));
   for (const auto& [part, state] : snapshot.state) ToProto(part, state, reply.add_state());
-  for (size_t m = 0; m < kMethods; ++m) {
+  for (size_t m = 0; m < kNumMethods; ++m) {
     ToProto(static_cast<Method>(m), snapshot.methods[m], reply.add_methods());
     ToProto(static_cast<Method>(m), snapshot.recent.methods[m], reply.add_recent());
   }

@@ -1,23 +1,16 @@
 #include <utility>
 
-#include "halograph/v1/graph.grpc.pb.h"
 #include "server/convert.h"
+#include "server/raw_service.h"
 #include "server/services.h"
 #include "server/wire.h"
 
 namespace halograph::server {
 namespace {
 
-using GraphRpcs =
-    v1::GraphService::WithRawCallbackMethod_Describe<v1::GraphService::WithRawCallbackMethod_Sample<
-        v1::GraphService::WithRawCallbackMethod_ReadTaskSet<
-            v1::GraphService::WithRawCallbackMethod_ReadTopology<
-                v1::GraphService::WithRawCallbackMethod_ColumnSums<
-                    v1::GraphService::WithRawCallbackMethod_Extract<v1::GraphService::Service>>>>>>;
-
-class GraphServiceImpl final : public GraphRpcs {
+class GraphCalls {
  public:
-  GraphServiceImpl(const ServiceContext& context, grpc::ByteBuffer description)
+  GraphCalls(const ServiceContext& context, grpc::ByteBuffer description)
       : context_(context),
         description_(std::move(description)),
         sample_(context.graph.get(), context.max_message_bytes),
@@ -25,90 +18,44 @@ class GraphServiceImpl final : public GraphRpcs {
         column_sums_(context.graph.get(), &columns_, context.max_message_bytes),
         extract_(context.graph.get(), &columns_, context.max_message_bytes) {}
 
-  grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context,
-                                     const grpc::ByteBuffer* request,
-                                     grpc::ByteBuffer* reply) override {
-    return StartCall(context_.calls, Method::kDescribe, Admission::kInline, context, request, reply,
-                     [this](grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* out) {
-                       HG_RETURN_IF_ERROR(CheckDescribeRequest(bytes));
-                       *out = description_;  // shares the bytes
-                       return OkStatus();
-                     });
+  Status Describe(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
+    HG_RETURN_IF_ERROR(CheckDescribeRequest(bytes));
+    *reply = description_;  // shares the bytes
+    return OkStatus();
   }
 
-  grpc::ServerUnaryReactor* Sample(grpc::CallbackServerContext* context,
-                                   const grpc::ByteBuffer* request,
-                                   grpc::ByteBuffer* reply) override {
-    return StartCall(context_.calls, Method::kSample, Admission::kWork, context, request, reply,
-                     [this](grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* out) {
-                       return DoSample(bytes, scope.memory, out);
-                     });
-  }
-
-  grpc::ServerUnaryReactor* ReadTaskSet(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* reply) override {
-    return StartCall(context_.calls, Method::kGraphReadTaskSet, Admission::kWork, context, request,
-                     reply, [this](grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* out) {
-                       return AnswerReadTaskSet(context_, bytes, out);
-                     });
-  }
-
-  grpc::ServerUnaryReactor* ReadTopology(grpc::CallbackServerContext* context,
-                                         const grpc::ByteBuffer* request,
-                                         grpc::ByteBuffer* reply) override {
-    return StartCall(context_.calls, Method::kReadTopology, Admission::kWork, context, request,
-                     reply, [this](grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* out) {
-                       return DoReadTopology(bytes, out);
-                     });
-  }
-
-  grpc::ServerUnaryReactor* ColumnSums(grpc::CallbackServerContext* context,
-                                       const grpc::ByteBuffer* request,
-                                       grpc::ByteBuffer* reply) override {
-    return StartCall(context_.calls, Method::kColumnSums, Admission::kWork, context, request, reply,
-                     [this](grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* out) {
-                       return DoColumnSums(bytes, scope, out);
-                     });
-  }
-
-  grpc::ServerUnaryReactor* Extract(grpc::CallbackServerContext* context,
-                                    const grpc::ByteBuffer* request,
-                                    grpc::ByteBuffer* reply) override {
-    return StartCall(context_.calls, Method::kExtract, Admission::kWork, context, request, reply,
-                     [this](grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* out) {
-                       return DoExtract(bytes, scope, out);
-                     });
-  }
-
- private:
-  Status DoSample(grpc::ByteBuffer* bytes, ReplyMemory& memory, grpc::ByteBuffer* reply) const {
+  Status Sample(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const LayerSampleRequest request, ParseSampleRequest(*bytes));
     HG_ASSIGN_OR_RETURN(const std::vector<LayerSamplePlan> plans, sample_.Plan(request));
-    return WriteSampleReply(sample_, plans, memory, reply);
+    return WriteSampleReply(sample_, plans, scope.memory, reply);
   }
 
-  Status DoColumnSums(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
+  Status ReadTaskSet(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
+    return AnswerReadTaskSet(context_, bytes, reply);
+  }
+
+  Status ColumnSums(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const wire::ColumnSumsRequest request, ParseColumnSumsRequest(*bytes));
     HG_ASSIGN_OR_RETURN(const std::vector<ColumnSumsAnswer> answers,
                         column_sums_.Answer(request, scope.limits));
     return WriteColumnSumsReply(answers, scope.memory, reply);
   }
 
-  Status DoExtract(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
+  Status Extract(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const wire::ExtractRequest request, ParseExtractRequest(*bytes));
     HG_ASSIGN_OR_RETURN(const std::vector<ExtractAnswer> answers,
                         extract_.Answer(request, scope.limits));
     return WriteExtractReply(answers, scope.memory, reply);
   }
 
-  Status DoReadTopology(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {
+  Status ReadTopology(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const TopologyRequest request, ParseTopologyRequest(bytes));
     HG_ASSIGN_OR_RETURN(const TopologyRange range, topology_.Read(request));
     *reply = WriteTopologyReply(range, context_.topology_files);
     return OkStatus();
   }
 
+ private:
   const ServiceContext context_;
   const grpc::ByteBuffer description_;  // the same for every caller
   const SampleHandler sample_;
@@ -117,6 +64,17 @@ class GraphServiceImpl final : public GraphRpcs {
   const ColumnSumsHandler column_sums_;
   const ExtractHandler extract_;
 };
+
+constexpr auto kGraphHandlers = std::to_array<MethodHandler<GraphCalls>>({
+    {Method::kDescribe, &GraphCalls::Describe},
+    {Method::kSample, &GraphCalls::Sample},
+    {Method::kGraphReadTaskSet, &GraphCalls::ReadTaskSet},
+    {Method::kReadTopology, &GraphCalls::ReadTopology},
+    {Method::kColumnSums, &GraphCalls::ColumnSums},
+    {Method::kExtract, &GraphCalls::Extract},
+});
+static_assert(ServesEachOnce(kGraphService, kGraphHandlers),
+              "each method of GraphService in the table needs a handler here, once");
 
 }  // namespace
 
@@ -130,7 +88,9 @@ StatusOr<std::unique_ptr<grpc::Service>> MakeGraphService(const ServiceContext& 
         "a larger --max-message-bytes",
         description.Length(), context.max_message_bytes);
   }
-  return std::unique_ptr<grpc::Service>(new GraphServiceImpl(context, std::move(description)));
+  return MakeRawService(context.calls,
+                        std::make_shared<const GraphCalls>(context, std::move(description)),
+                        kGraphHandlers);
 }
 
 }  // namespace halograph::server

@@ -2,83 +2,36 @@
 #include <memory>
 #include <utility>
 
-#include "halograph/v1/kv.grpc.pb.h"
 #include "proto/wire/snapshot_page.h"
 #include "server/convert.h"
 #include "server/handlers/push.h"
+#include "server/raw_service.h"
 #include "server/services.h"
 #include "server/wire.h"
 
 namespace halograph::server {
 namespace {
 
-template <template <typename> class... Raw>
-struct Over;
-template <template <typename> class First, template <typename> class... Rest>
-struct Over<First, Rest...> {
-  using type = First<typename Over<Rest...>::type>;
-};
-template <>
-struct Over<> {
-  using type = v1::KVService::Service;
-};
-
-using KvRpcs = Over<
-    v1::KVService::WithRawCallbackMethod_Pull, v1::KVService::WithRawCallbackMethod_ReadTaskSet,
-    v1::KVService::WithRawCallbackMethod_Push, v1::KVService::WithRawCallbackMethod_CreateTensor,
-    v1::KVService::WithRawCallbackMethod_DropTensor,
-    v1::KVService::WithRawCallbackMethod_ListTensors,
-    v1::KVService::WithRawCallbackMethod_SnapshotTensors,
-    v1::KVService::WithRawCallbackMethod_ListSnapshots,
-    v1::KVService::WithRawCallbackMethod_ReadSnapshot,
-    v1::KVService::WithRawCallbackMethod_DeleteSnapshot,
-    v1::KVService::WithRawCallbackMethod_RestoreSnapshot>::type;
-
-// One method: how it is admitted, and which function answers it.
-#define HALOGRAPH_KV_METHOD(name, admission)                                                    \
-  grpc::ServerUnaryReactor* name(grpc::CallbackServerContext* context,                          \
-                                 const grpc::ByteBuffer* request, grpc::ByteBuffer* reply)      \
-      override {                                                                                \
-    return StartCall(context_.calls, Method::k##name, Admission::admission, context, request,   \
-                     reply,                                                                     \
-                     [this](grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* out) { \
-                       return Do##name(bytes, scope, out);                                      \
-                     });                                                                        \
-  }
-
-class KvServiceImpl final : public KvRpcs {
+class KvCalls {
  public:
-  explicit KvServiceImpl(const ServiceContext& context)
+  explicit KvCalls(const ServiceContext& context)
       : context_(context),
         pull_(context.graph.get(), context.max_message_bytes, context.states),
         push_(context.graph.get(), context.states) {}
 
-  HALOGRAPH_KV_METHOD(Pull, kWork)
-  HALOGRAPH_KV_METHOD(ReadTaskSet, kWork)
-  HALOGRAPH_KV_METHOD(Push, kState)
-  HALOGRAPH_KV_METHOD(CreateTensor, kSlow)
-  HALOGRAPH_KV_METHOD(DropTensor, kSlow)
-  HALOGRAPH_KV_METHOD(ListTensors, kWork)
-  HALOGRAPH_KV_METHOD(SnapshotTensors, kSlow)
-  HALOGRAPH_KV_METHOD(ListSnapshots, kWork)
-  HALOGRAPH_KV_METHOD(ReadSnapshot, kSlow)
-  HALOGRAPH_KV_METHOD(DeleteSnapshot, kSlow)
-  HALOGRAPH_KV_METHOD(RestoreSnapshot, kSlow)
-
- private:
-  Status DoPull(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const;
-  Status DoPush(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const;
-  Status DoReadTaskSet(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
+  Status Pull(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const;
+  Status Push(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const;
+  Status ReadTaskSet(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
     return AnswerReadTaskSet(context_, bytes, reply);
   }
 
-  Status DoCreateTensor(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
+  Status CreateTensor(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     *reply = EmptyReply();
     HG_ASSIGN_OR_RETURN(const MutableTensorSpec spec, ParseCreateTensorRequest(bytes));
     HG_ASSIGN_OR_RETURN(PartStates* const states, States(spec.ref.ToString()));
     return states->Create(spec, scope.limits);
   }
-  Status DoDropTensor(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
+  Status DropTensor(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     *reply = EmptyReply();
     HG_ASSIGN_OR_RETURN(const TensorRef ref, ParseDropTensorRequest(bytes));
     HG_ASSIGN_OR_RETURN(PartStates* const states, States(ref.ToString()));
@@ -86,15 +39,14 @@ class KvServiceImpl final : public KvRpcs {
     WakeWaiting();
     return OkStatus();
   }
-  Status DoListTensors(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
+  Status ListTensors(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
     HG_RETURN_IF_ERROR(CheckListTensorsRequest(bytes));
     HG_ASSIGN_OR_RETURN(const PartStates* const states, States("the list of tensors"));
     HG_ASSIGN_OR_RETURN(*reply, ToListTensorsReply(states->Stats()));
     return OkStatus();
   }
 
-  Status DoSnapshotTensors(grpc::ByteBuffer* bytes, CallScope& scope,
-                           grpc::ByteBuffer* reply) const {
+  Status SnapshotTensors(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const SnapshotRequest request, ParseSnapshotTensorsRequest(bytes));
     HG_ASSIGN_OR_RETURN(PartStates* const states, States("snapshot " + request.name));
     HG_ASSIGN_OR_RETURN(const auto made,
@@ -102,22 +54,20 @@ class KvServiceImpl final : public KvRpcs {
     HG_ASSIGN_OR_RETURN(*reply, ToSnapshotTensorsReply(made));
     return OkStatus();
   }
-  Status DoListSnapshots(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
+  Status ListSnapshots(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
     HG_RETURN_IF_ERROR(CheckListSnapshotsRequest(bytes));
     HG_ASSIGN_OR_RETURN(const PartStates* const states, States("the list of snapshots"));
     HG_ASSIGN_OR_RETURN(*reply, ToListSnapshotsReply(states->Snapshots()));
     return OkStatus();
   }
-  Status DoReadSnapshot(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const;
-  Status DoDeleteSnapshot(grpc::ByteBuffer* bytes, CallScope& scope,
-                          grpc::ByteBuffer* reply) const {
+  Status ReadSnapshot(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const;
+  Status DeleteSnapshot(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     *reply = EmptyReply();
     HG_ASSIGN_OR_RETURN(const std::string name, ParseSnapshotName(bytes));
     HG_ASSIGN_OR_RETURN(PartStates* const states, States("snapshot " + name));
     return states->DeleteSnapshot(name, scope.limits);
   }
-  Status DoRestoreSnapshot(grpc::ByteBuffer* bytes, CallScope& scope,
-                           grpc::ByteBuffer* reply) const {
+  Status RestoreSnapshot(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     *reply = EmptyReply();
     HG_ASSIGN_OR_RETURN(const std::string name, ParseSnapshotName(bytes));
     HG_ASSIGN_OR_RETURN(PartStates* const states, States("snapshot " + name));
@@ -126,6 +76,7 @@ class KvServiceImpl final : public KvRpcs {
     return OkStatus();
   }
 
+ private:
   // FailedPrecondition: there are none.
   StatusOr<PartStates*> States(const std::string& what) const {
     if (context_.states == nullptr) return NoStateFolder(what);
@@ -141,8 +92,7 @@ class KvServiceImpl final : public KvRpcs {
   const PushHandler push_;
 };
 
-Status KvServiceImpl::DoPull(grpc::ByteBuffer* bytes, CallScope& scope,
-                             grpc::ByteBuffer* reply) const {
+Status KvCalls::Pull(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
   HG_ASSIGN_OR_RETURN(const PullRequest request, ParsePullRequest(*bytes));
   HG_ASSIGN_OR_RETURN(const PullPlan plan, pull_.Plan(request));
   if (scope.lane == Lane::kWork && pull_.MayWaitForDisk(plan)) {
@@ -159,8 +109,7 @@ Status KvServiceImpl::DoPull(grpc::ByteBuffer* bytes, CallScope& scope,
   return WritePullReply(pull_, plan, request.ids, scope.memory, limits, reply);
 }
 
-Status KvServiceImpl::DoPush(grpc::ByteBuffer* bytes, CallScope& scope,
-                             grpc::ByteBuffer* reply) const {
+Status KvCalls::Push(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
   HG_ASSIGN_OR_RETURN(auto request, ParsePushRequest(*bytes));
   bytes->Clear();  // it was copied
   HG_ASSIGN_OR_RETURN(const PushReceipt receipt, push_.Push(std::move(request), scope.limits));
@@ -169,8 +118,8 @@ Status KvServiceImpl::DoPush(grpc::ByteBuffer* bytes, CallScope& scope,
   return OkStatus();
 }
 
-Status KvServiceImpl::DoReadSnapshot(grpc::ByteBuffer* bytes, CallScope& scope,
-                                     grpc::ByteBuffer* reply) const {
+Status KvCalls::ReadSnapshot(grpc::ByteBuffer* bytes, CallScope& scope,
+                             grpc::ByteBuffer* reply) const {
   HG_ASSIGN_OR_RETURN(const ReadSnapshotRequest request, ParseReadSnapshotRequest(bytes));
   HG_ASSIGN_OR_RETURN(const PartStates* const states, States("snapshot " + request.name));
   const int64_t most =
@@ -188,6 +137,22 @@ Status KvServiceImpl::DoReadSnapshot(grpc::ByteBuffer* bytes, CallScope& scope,
   return WriteSnapshotReply(page, scope.memory, reply);
 }
 
+constexpr auto kKvHandlers = std::to_array<MethodHandler<KvCalls>>({
+    {Method::kPull, &KvCalls::Pull},
+    {Method::kReadTaskSet, &KvCalls::ReadTaskSet},
+    {Method::kPush, &KvCalls::Push},
+    {Method::kCreateTensor, &KvCalls::CreateTensor},
+    {Method::kDropTensor, &KvCalls::DropTensor},
+    {Method::kListTensors, &KvCalls::ListTensors},
+    {Method::kSnapshotTensors, &KvCalls::SnapshotTensors},
+    {Method::kListSnapshots, &KvCalls::ListSnapshots},
+    {Method::kReadSnapshot, &KvCalls::ReadSnapshot},
+    {Method::kDeleteSnapshot, &KvCalls::DeleteSnapshot},
+    {Method::kRestoreSnapshot, &KvCalls::RestoreSnapshot},
+});
+static_assert(ServesEachOnce(kKvService, kKvHandlers),
+              "each method of KVService in the table needs a handler here, once");
+
 }  // namespace
 
 Status AnswerReadTaskSet(const ServiceContext& context, grpc::ByteBuffer* request,
@@ -199,8 +164,8 @@ Status AnswerReadTaskSet(const ServiceContext& context, grpc::ByteBuffer* reques
   return OkStatus();
 }
 
-std::unique_ptr<grpc::Service> MakeKvService(const ServiceContext& context) {
-  return std::make_unique<KvServiceImpl>(context);
+StatusOr<std::unique_ptr<grpc::Service>> MakeKvService(const ServiceContext& context) {
+  return MakeRawService(context.calls, std::make_shared<const KvCalls>(context), kKvHandlers);
 }
 
 }  // namespace halograph::server

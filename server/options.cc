@@ -131,6 +131,11 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
            "how long calls in flight may go on after SIGTERM and --drain-delay")
       .Range(std::chrono::seconds(0), std::chrono::hours(1));
 
+  rows.AddChoice("reflection", &o->reflection,
+                 {{"on", Reflection::kOn}, {"off", Reflection::kOff}, {"auto", Reflection::kAuto}},
+                 "whether gRPC's reflection, which tools like grpcurl ask, tells what the services "
+                 "and their messages are; auto: on");
+
   AddStateRows(rows, &o->state, "the parts served");
   rows.Find("state")->DefaultText("there are none");
 

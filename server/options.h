@@ -17,6 +17,9 @@
 
 namespace halograph::server {
 
+// Whether the server tells what its services and messages are, as grpcurl asks.
+enum class Reflection { kOff, kOn, kAuto };
+
 struct ServerOptions {
   std::filesystem::path graph;         // the partition folder, that holds part-XXXX
   std::vector<int> parts;              // served; empty: all
@@ -42,6 +45,7 @@ struct ServerOptions {
   // it takes no more calls; then how long those in flight may go on.
   std::chrono::nanoseconds drain_delay = std::chrono::seconds(0);
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
+  Reflection reflection = Reflection::kAuto;
   VerifyLevel verify = VerifyLevel::kContents;
   PartContents contents;     // what is opened and served (--serve)
   StateFolderOptions state;  // mutable tensors of the parts served
@@ -53,6 +57,7 @@ struct ServerOptions {
   [[nodiscard]] int NumThreads() const;
   [[nodiscard]] int64_t RequestMemory() const;
   [[nodiscard]] int64_t ReplyMemory() const;
+  [[nodiscard]] bool Reflects() const { return reflection != Reflection::kOff; }
   // What others call, HOST:PORT, of a server that listens at `address`, which has the bound port.
   // Of a wildcard as HostToCall, with a warning where that is not the machine's name.
   // InvalidArgument: `address` is none.

@@ -9,7 +9,7 @@
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -25,6 +25,7 @@
 #include "common/state/parts/part_states.h"
 #include "server/connections.h"
 #include "server/handlers/describe.h"
+#include "server/health_service.h"
 #include "server/runtime/housekeeper.h"
 #include "server/runtime/memory_trimmer.h"
 #include "server/services.h"
@@ -44,6 +45,8 @@ constexpr size_t kSlowThreads = 2;
 constexpr std::chrono::seconds kConnectionsEnd{1};
 // Calls that one connection may have open; more wait at the client.
 constexpr int kStreamsPerConnection = 256;
+// What gRPC's plugin for reflection calls itself.
+constexpr char kReflectionPlugin[] = "proto_server_reflection";
 
 // While a server starts, an error of gRPC is what Start returns in clearer words.
 std::atomic<int> starting{0};
@@ -54,27 +57,27 @@ void LogOfGrpc(gpr_log_func_args* args) {
   spdlog::log(level, "gRPC: {}", args->message);
 }
 
-// Once a process: plugins of later builders.
+// Once a process. The plugin is that of later builders.
 void PrepareGrpc() {
   [[maybe_unused]] static const bool prepared = [] {
     gpr_set_log_function(LogOfGrpc);
     // Never undone: ending the library joins a thread that may poll for ten seconds after a write
     // that had to wait.
     grpc_init();
-    grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     return true;
   }();
 }
 
-// What the standard health service answers: of the whole server, and by name of each service.
-void SetServing(grpc::Server& server, bool serving) {
-  grpc::HealthCheckServiceInterface* health = server.GetHealthCheckService();
-  for (const char* service : {"GraphService", "KVService", "AdminService"}) {
-    health->SetServingStatus(std::string("halograph.v1.") + service, serving);
+// gRPC gives its plugins, once there are any, to every builder of the process: takes reflection
+// from those of one.
+class WithoutReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    std::erase_if(*plugins, [](const auto& plugin) { return plugin->name() == kReflectionPlugin; });
   }
-  health->SetServingStatus(serving);
-}
+};
 
 // Why `address` cannot be listened on: gRPC tells nobody but its log.
 std::string WhyNot(const HostPort& address) {
@@ -118,7 +121,8 @@ struct Server::State {
                     .state_queue = static_cast<size_t>(options.state_queue),
                     .slow_threads = kSlowThreads}),
         waiting(static_cast<size_t>(options.queue)),
-        keeper([this] { return KeepHouse(); }) {
+        keeper([this] { return KeepHouse(); }),
+        health(kServiceNames) {
     buffers->OnChange([this] { keeper.Wake(); });
     waiting.OnWait([this] { keeper.Wake(); });
   }
@@ -142,9 +146,8 @@ struct Server::State {
   WaitingCalls waiting;
   CancelToken ending;
   Housekeeper keeper;
-  std::unique_ptr<grpc::Service> graph_service;
-  std::unique_ptr<grpc::Service> kv_service;
-  std::unique_ptr<grpc::Service> admin_service;
+  HealthService health;
+  std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<grpc::Server> server;
   std::string address;
   int port = 0;
@@ -180,6 +183,7 @@ Status Server::State::OpenState(const ServerOptions& options) {
 
 void Server::State::Stop() {
   ending.Cancel();
+  health.EndWatches();
   // First, so that gRPC need not wait for its writes to clients that do not read.
   if (!EndConnectionsTo(port, kConnectionsEnd))
     spdlog::debug("connections are left that do not end");
@@ -214,9 +218,9 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                    .identity = context.graph->identity()};
   context.max_message_bytes = options.max_message_bytes;
   HG_ASSIGN_OR_RETURN(context.topology_files, TopologyFiles::Open(*context.graph, options.graph));
-  HG_ASSIGN_OR_RETURN(state->graph_service, MakeGraphService(context));
-  state->kv_service = MakeKvService(context);
-  state->admin_service = MakeAdminService(context);
+  for (const ServiceRow& row : kServiceRows) {
+    HG_ASSIGN_OR_RETURN(state->services.emplace_back(), row.make(context));
+  }
 
   PrepareGrpc();
   grpc::ServerBuilder builder;
@@ -229,9 +233,9 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   builder.SetResourceQuota(
       grpc::ResourceQuota("halograph-server")
           .Resize(static_cast<size_t>(kQuotaInRequestMemories * options.RequestMemory())));
-  builder.RegisterService(state->graph_service.get());
-  builder.RegisterService(state->kv_service.get());
-  builder.RegisterService(state->admin_service.get());
+  for (const auto& service : state->services) builder.RegisterService(service.get());
+  builder.RegisterService(state->health.service());
+  if (!options.Reflects()) builder.SetOption(std::make_unique<WithoutReflection>());
   ++starting;
   state->server = builder.BuildAndStart();
   --starting;
@@ -241,7 +245,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   address.port = port;
   state->address = ToString(address);
   state->port = port;
-  SetServing(*state->server, true);
+  state->health.SetServing(true);
   const ServedGraph& graph = *context.graph;
   spdlog::info("serving {} of {} of graph {} (identity {}) from {}: {}; {} threads",
                graph.parts_text(), graph.book().num_parts(), graph.schema().graph_name,
@@ -262,7 +266,7 @@ Server::~Server() {
 
 const std::string& Server::address() const { return state_->address; }
 
-void Server::TurnUnhealthy() { SetServing(*state_->server, false); }
+void Server::TurnUnhealthy() { state_->health.SetServing(false); }
 
 bool Server::Drain(std::chrono::nanoseconds timeout) {
   const auto begin = std::chrono::steady_clock::now();

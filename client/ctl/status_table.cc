@@ -95,7 +95,7 @@ Status Fill(const v1::StatsReply& reply, ServerStatus* status) {
 Rpc StatsCall(int server, ServerStatus* status) {
   Rpc rpc;
   rpc.servers = {server};
-  rpc.method = "AdminService/Stats";
+  rpc.method = Method::kStats;
   rpc.make_request = [] { return std::string(); };  // an empty StatsRequest
   rpc.on_reply = [status](ReplyPieces pieces, std::vector<Rpc>*) {
     v1::StatsReply reply;

@@ -61,7 +61,7 @@ Status CheckGrids(const RemoteOptions& options, const ServedParts& served) {
 
 }  // namespace
 
-Rpc RpcTo(const ReplicaSet& set, std::string_view method) {
+Rpc RpcTo(const ReplicaSet& set, Method method) {
   Rpc rpc;
   rpc.servers = set.servers;
   rpc.preferred = set.preferred;
@@ -253,7 +253,7 @@ Status Cluster::AskForTaskRows(const Task& task, const TaskSetSpec& set, int par
   const auto served = this->served();
   const ReplicaSet* set_of_part = served->features().Find(part);
   std::vector<Rpc> calls;
-  calls.push_back(RpcTo(*set_of_part, "GraphService/ReadTaskSet"));
+  calls.push_back(RpcTo(*set_of_part, Method::kGraphReadTaskSet));
   calls[0].make_request = [&] {
     v1::ReadTaskSetRequest request;
     request.set_task(task.name);

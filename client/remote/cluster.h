@@ -91,7 +91,7 @@ class Cluster {
   std::thread looking_;  // if replicas can be lost or found
 };
 
-// A read of what the servers of a set have. `method` lives for ever, `set` as long as the call.
-[[nodiscard]] Rpc RpcTo(const ReplicaSet& set, std::string_view method);
+// A read of what the servers of a set have. `set` lives as long as the call.
+[[nodiscard]] Rpc RpcTo(const ReplicaSet& set, Method method);
 
 }  // namespace halograph

@@ -18,7 +18,7 @@ constexpr int64_t kIdBytes = 8;
 }  // namespace
 
 Status CheckKnowsColumns(const Cluster& cluster, const ServedParts& served, const ReplicaSet& set) {
-  const int without = served.FirstWithout(set, wire::kSampleColumns);
+  const int without = served.FirstWithout(set, RowOf(Method::kColumnSums).capability);
   if (without < 0) return OkStatus();
   return cluster.TooOld(without, "the sums and edges that layer-wise samplers ask for");
 }
@@ -140,7 +140,7 @@ wire::ColumnSumsExpected ColumnSumsCalls::Expected(const Piece& piece) const {
 Rpc ColumnSumsCalls::ToRpc(const ReplicaSet& set, Request request) {
   auto shared = std::make_shared<const Request>(std::move(request));
   return QuestionRpc(
-      cluster_, set, "GraphService/ColumnSums", &message_bytes_,
+      cluster_, set, Method::kColumnSums, &message_bytes_,
       [this, &set, shared] { return Encode(set, *shared); },
       [this, &set, shared](ReplyPieces reply, std::vector<Rpc>* more) {
         return OnReply(set, *shared, reply, more);

@@ -18,7 +18,7 @@ using DescriptionPtr = std::shared_ptr<const ServerDescription>;
 Rpc DescribeCall(int server, std::function<void(DescriptionPtr)> take) {
   Rpc rpc;
   rpc.servers = {server};
-  rpc.method = "GraphService/Describe";
+  rpc.method = Method::kDescribe;
   rpc.make_request = [] { return std::string(); };  // an empty DescribeRequest
   rpc.on_reply = [take = std::move(take)](ReplyPieces reply, std::vector<Rpc>*) {
     HG_ASSIGN_OR_RETURN(ServerDescription description, ReadDescription(reply));

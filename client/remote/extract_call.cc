@@ -180,7 +180,7 @@ wire::ExtractExpected ExtractCalls::Expected(const Piece& piece) const {
 Rpc ExtractCalls::ToRpc(const ReplicaSet& set, Request request) {
   auto shared = std::make_shared<const Request>(std::move(request));
   return QuestionRpc(
-      cluster_, set, "GraphService/Extract", &message_bytes_,
+      cluster_, set, Method::kExtract, &message_bytes_,
       [this, &set, shared] { return Encode(set, *shared); },
       [this, &set, shared](ReplyPieces reply, std::vector<Rpc>* more) {
         return OnReply(set, *shared, reply, more);

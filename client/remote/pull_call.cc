@@ -106,7 +106,7 @@ Status PullCalls::AddShare(const RowRequest& request, const TensorSpec& spec, co
 
 Rpc PullCalls::ToRpc(const TensorRef& tensor, const TensorSpec& spec, const Share& share,
                      std::byte* out) const {
-  Rpc rpc = RpcTo(*share.set, "KVService/Pull");
+  Rpc rpc = RpcTo(*share.set, Method::kPull);
   rpc.awaits_pushes = share.min_lsn > 0;
   rpc.make_request = [&tensor, ids = share.ids, min_lsn = share.min_lsn] {
     return wire::WritePullRequest(tensor.edge, tensor.type, tensor.name, ids, min_lsn);

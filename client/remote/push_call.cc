@@ -209,7 +209,7 @@ Rpc PushCalls::ToRpc(Sent* sent) {
   const ReplicaSet& owner = owners_[static_cast<size_t>(sent->message->part)];
   rpc.servers = owner.servers;
   rpc.serves = owner.name;
-  rpc.method = "KVService/Push";
+  rpc.method = Method::kPush;
   rpc.at_once = sent->first;
   rpc.make_request = [sent] { return MakeRequest(*sent); };
   rpc.on_reply = [this, sent](ReplyPieces pieces, std::vector<Rpc>*) {

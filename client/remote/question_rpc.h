@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,11 +12,11 @@
 
 namespace halograph {
 
-// `method` lives for ever; `set` and `message_bytes`, which counts the bytes of request and reply,
+// `set` and `message_bytes`, which counts the bytes of request and reply,
 // as long as the call. Of an error it tells whether messages are too large.
 [[nodiscard]] inline Rpc QuestionRpc(
-    Cluster& cluster, const ReplicaSet& set, std::string_view method,
-    std::atomic<int64_t>* message_bytes, std::function<std::string()> encode,
+    Cluster& cluster, const ReplicaSet& set, Method method, std::atomic<int64_t>* message_bytes,
+    std::function<std::string()> encode,
     std::function<Status(ReplyPieces, std::vector<Rpc>* more)> on_reply) {
   Rpc rpc = RpcTo(set, method);
   rpc.make_request = [message_bytes, encode = std::move(encode)] {

@@ -10,7 +10,6 @@
 #include "client/snapshot_reader.h"
 #include "halograph/v1/kv.pb.h"
 #include "proto/state/tensor_messages.h"
-#include "proto/wire/capabilities.h"
 #include "proto/wire/snapshot_page.h"
 
 namespace halograph {
@@ -27,7 +26,7 @@ void DeleteMade(Cluster* cluster, const std::string& name, const std::vector<int
     if (made[i] == 0) continue;
     Rpc& call = calls.emplace_back();
     call.servers = {servers[i]};
-    call.method = "KVService/DeleteSnapshot";
+    call.method = Method::kDeleteSnapshot;
     call.make_request = [&request] { return request.SerializeAsString(); };
     call.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
     // What stays is listed, and may be deleted: the first error is the one that matters.
@@ -54,7 +53,7 @@ class PageCalls {
   Rpc Next() {
     Rpc rpc;
     rpc.servers = {server_};
-    rpc.method = "KVService/ReadSnapshot";
+    rpc.method = Method::kReadSnapshot;
     rpc.make_request = [this] { return request_.SerializeAsString(); };
     rpc.on_reply = [this](ReplyPieces pieces, std::vector<Rpc>* more) {
       HG_ASSIGN_OR_RETURN(const wire::SnapshotPage page, wire::ReadSnapshotPage(pieces));
@@ -97,9 +96,9 @@ class RemoteTensorAdmin final : public TensorAdmin {
     HG_RETURN_IF_ERROR(spec.Validate());
     v1::CreateTensorRequest request;
     ToProto(spec, request.mutable_spec());
-    HG_RETURN_IF_ERROR(AskAll(
-        cluster_.get(),
-        {.method = "KVService/CreateTensor", .request = request.SerializeAsString()}, context));
+    HG_RETURN_IF_ERROR(
+        AskAll(cluster_.get(),
+               {.method = Method::kCreateTensor, .request = request.SerializeAsString()}, context));
     return cluster_->mutable_tensors().Put(spec);
   }
   Status Drop(const TensorRef& ref, CallContext& context) override {
@@ -109,7 +108,7 @@ class RemoteTensorAdmin final : public TensorAdmin {
     request.set_name(ref.name);
     cluster_->mutable_tensors().Remove(ref);
     const Status dropped = AskAll(cluster_.get(),
-                                  {.method = "KVService/DropTensor",
+                                  {.method = Method::kDropTensor,
                                    .request = request.SerializeAsString(),
                                    .missing = IfMissing::kIsFineIfOthersHaveIt},
                                   context);
@@ -135,7 +134,7 @@ class RemoteTensorAdmin final : public TensorAdmin {
     v1::DeleteSnapshotRequest request;
     request.set_name(name);
     return AskAll(cluster_.get(),
-                  {.method = "KVService/DeleteSnapshot",
+                  {.method = Method::kDeleteSnapshot,
                    .request = request.SerializeAsString(),
                    .missing = IfMissing::kIsFineIfOthersHaveIt},
                   context);
@@ -158,9 +157,7 @@ Status RemoteTensorAdmin::Snapshot(const std::string& name, std::optional<int64_
   std::vector<Rpc> calls(servers.size());
   for (size_t i = 0; i < servers.size(); ++i) {
     calls[i].servers = {servers[i]};
-    calls[i].method = "KVService/SnapshotTensors";
-    // Repeated, it would be refused for what the first one made.
-    calls[i].retry.repeatable = false;
+    calls[i].method = Method::kSnapshotTensors;
     calls[i].make_request = [&request] { return request.SerializeAsString(); };
     calls[i].on_reply = [&made, i](ReplyPieces, std::vector<Rpc>*) {
       made[i] = 1;
@@ -191,7 +188,7 @@ StatusOr<std::map<int, std::vector<SnapshotInfo>>> RemoteTensorAdmin::ListSnapsh
     return OkStatus();
   };
   HG_RETURN_IF_ERROR(AskAll(cluster_.get(),
-                            {.method = "KVService/ListSnapshots",
+                            {.method = Method::kListSnapshots,
                              .request = "",
                              .on_reply = Reading<v1::ListSnapshotsReply>(&mutex, take)},
                             context));
@@ -209,7 +206,7 @@ StatusOr<int64_t> RemoteTensorAdmin::ReadSnapshot(const std::string& name,
   std::vector<Rpc> calls;
   for (int part = 0; part < info.book.num_parts(); ++part) {
     HG_ASSIGN_OR_RETURN(const ReplicaSet owner, served->OwnerSet(part));
-    if (!served->Knows(owner.servers[0], wire::kReadSnapshot)) {
+    if (!served->Knows(owner.servers[0], RowOf(Method::kReadSnapshot).capability)) {
       return cluster_->TooOld(owner.servers[0], "what a snapshot holds");
     }
     parts.emplace_back(name, spec.ref, part, owner.servers[0], owner.planned_bytes, reader.get());
@@ -236,8 +233,8 @@ Status RemoteTensorAdmin::RestoreSnapshot(const std::string& name, CallContext& 
   // What this client knows of tensors may be wrong from here on.
   cluster_->mutable_tensors().KeepOnly({});
   HG_RETURN_IF_ERROR(AskAll(
-      cluster_.get(),
-      {.method = "KVService/RestoreSnapshot", .request = request.SerializeAsString()}, context));
+      cluster_.get(), {.method = Method::kRestoreSnapshot, .request = request.SerializeAsString()},
+      context));
   cluster_->push_clients().ForgetAll();
   return OkStatus();
 }

@@ -1,4 +1,4 @@
-// When a call that a server could not take is tried again, and where.
+// How long a call that a server could not take waits until it is tried again.
 #pragma once
 
 #include <chrono>
@@ -6,16 +6,6 @@
 #include <optional>
 
 namespace halograph {
-
-// Of a method.
-struct RetryPolicy {
-  // The method changes nothing, so that it may be called any number of times. If not, only what a
-  // server refused before it did anything is tried again: it says so by its pushback.
-  bool repeatable = true;
-  // Tries in a row at one server while others can answer too; then the next of them is asked, and
-  // after the last the first again, until the deadline.
-  int tries_a_server = 1;
-};
 
 inline constexpr std::chrono::milliseconds kFirstBackoff{50};
 inline constexpr std::chrono::milliseconds kLongestBackoff{2000};

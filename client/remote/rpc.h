@@ -4,7 +4,7 @@
 // A call that several servers can answer is asked of the one that it prefers, else of the least
 // busy of those that are not avoided (server_health.h). It fails over to the next one, under the
 // same request id, when a server
-//   is UNAVAILABLE, or its connection lost  so often in a row as RetryPolicy::tries_a_server says
+//   is UNAVAILABLE, or its connection lost  so often in a row as Rpc::tries_a_server says
 //   is silent                               for its share: of n servers that were not asked yet and
 //                                           are not lost, the first has 1/n of the time that is
 //                                           left, so that the last one has it too
@@ -25,11 +25,11 @@
 #include <vector>
 
 #include "client/call_context.h"
-#include "client/remote/retry.h"
 #include "client/remote/server_health.h"
 #include "client/remote/transport.h"
 #include "client/remote_options.h"
 #include "common/base/status.h"
+#include "proto/methods/methods.h"
 
 namespace halograph {
 
@@ -44,8 +44,11 @@ struct Rpc {
   int preferred = -1;
   // What the servers have that others do not, for messages: "part 0". Lives as long as the batch.
   std::string_view serves = "what is asked for";
-  std::string_view method;  // "GraphService/Sample"; lives for ever
-  RetryPolicy retry = {};
+  // How it is retried is its row's (proto/methods/methods.h).
+  Method method = Method::kEnd;
+  // Tries in a row at one server while others can answer too; then the next of them is asked, and
+  // after the last the first again, until the deadline.
+  int tries_a_server = 1;
   // The message; made when the call starts, so that what waits costs nothing. All servers get the
   // same. Calls that Start can begin make theirs on its thread, since large ones take a while to
   // write; those that wait for others, and those that replies add, on the client's own.
@@ -104,10 +107,10 @@ class RpcClient {
   //
   // A call has options.timeout from its first attempt on, by the steady clock, however the system's
   // is set, and once more if this process did not run for half of it or longer while it waited
-  // (suspension_watch.h); UNAVAILABLE is tried again within it as its policy says. When the last of
-  // its servers is found gone (its connection lost or refused), the call has options.server_timeout
-  // from then on instead, unless that is 0. None has longer than the context's deadline. The first
-  // error ends the rest:
+  // (suspension_watch.h); UNAVAILABLE is tried again within it as its method allows. When the last
+  // of its servers is found gone (its connection lost or refused), the call has
+  // options.server_timeout from then on instead, unless that is 0. None has longer than the
+  // context's deadline. The first error ends the rest:
   //   Unavailable, DeadlineExceeded  no answer in time; the last cause is named, and where several
   //                                  servers could answer each one's
   //   Cancelled                      the context's token was cancelled, or this client has ended

@@ -186,7 +186,7 @@ void RpcBatch::Leave(const Task& task, bool answered) {
   if (client_.options_.on_call_ended) {
     const OwnWork work(watch_);  // it may write to a slow disk
     client_.options_.on_call_ended({.server = client_.address(task.server),
-                                    .method = task.rpc.method,
+                                    .method = MethodName(task.rpc.method),
                                     .request_id = task.request_id,
                                     .trace_id = context_.trace_id,
                                     .begin = task.entered,
@@ -255,7 +255,7 @@ int RpcBatch::Renew() {
   const Clock::time_point end = context_.deadline.value_or(Clock::time_point::max());
   int renewed = 0;
   for (const TaskPtr& task : tasks_) {
-    if (!task->rpc.retry.repeatable || std::exchange(task->renewed, true)) continue;
+    if (!task->repeatable() || std::exchange(task->renewed, true)) continue;
     task->deadline = std::min(now + (task->deadline - task->begin), end);
     task->begin = now;
     task->overdue = false;

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "client/remote/retry.h"
 #include "client/remote/rpc_batch.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
@@ -41,7 +42,7 @@ bool Contains(const std::vector<int>& servers, int server) {
 
 bool RpcBatch::EndedEarly(const Task& task, const Status& error) {
   if (task.restarts) return absl::IsDeadlineExceeded(error);
-  return task.rpc.retry.repeatable && !task.overdue && absl::IsDeadlineExceeded(error) &&
+  return task.repeatable() && !task.overdue && absl::IsDeadlineExceeded(error) &&
          Message(error) == kOutOfTime && Clock::now() + kInTime < task.end_of_share;
 }
 
@@ -68,7 +69,7 @@ void RpcBatch::Handle(Task* task) {
   }
   const bool others_left = task->rpc.servers.size() > 1;
   if (IsNoAnswer(result.status)) return Retry(task, result);
-  const bool silent = absl::IsDeadlineExceeded(result.status) && task->rpc.retry.repeatable &&
+  const bool silent = absl::IsDeadlineExceeded(result.status) && task->repeatable() &&
                       Clock::now() < task->deadline;
   if (others_left && (silent || IsRefusal(result.status))) return FailOver(task, result);
   // The server's own bound of the wait is over, not the call's.
@@ -77,10 +78,9 @@ void RpcBatch::Handle(Task* task) {
 }
 
 void RpcBatch::Retry(Task* task, const AttemptResult& result) {
-  const RetryPolicy& policy = task->rpc.retry;
   // With its pushback a server says that it did nothing.
   task->maybe_done = task->maybe_done || !result.pushback.has_value();
-  if (!policy.repeatable && !result.pushback.has_value()) {
+  if (!task->repeatable() && !result.pushback.has_value()) {
     return FinishWithError(task, result.status);
   }
   const Clock::time_point now = Clock::now();
@@ -88,7 +88,7 @@ void RpcBatch::Retry(Task* task, const AttemptResult& result) {
   if (others_left && result.pushback.has_value()) {
     client_.health_.Full(task->server, now, now + *result.pushback);
   }
-  if (others_left && task->tries_here >= policy.tries_a_server) {
+  if (others_left && task->tries_here >= task->rpc.tries_a_server) {
     return FailOver(task, result);
   }
   if (!result.pushback.has_value()) WaitForServers(task, now);

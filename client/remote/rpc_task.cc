@@ -38,7 +38,7 @@ const Status* RpcTask::Failed(int of) const {
 }
 
 RpcTask::Clock::time_point RpcTask::EndOfShare(const ServerHealth& health) const {
-  if (!replicated || !rpc.retry.repeatable) return deadline;
+  if (!replicated || !repeatable()) return deadline;
   const auto others = std::count_if(rpc.servers.begin(), rpc.servers.end(), [&](int other) {
     const bool in_vain = std::find(asked.begin(), asked.end(), other) != asked.end();
     return other != server && !in_vain && !health.lost(other);
@@ -62,7 +62,8 @@ std::string RpcTeller::WhyOfOthers(const RpcTask& task) const {
 }
 
 Status RpcTeller::FinalError(const RpcTask& task, const Status& error) const {
-  const std::string where = fmt::format("{}: {}", client_.address(task.server), task.rpc.method);
+  const std::string where =
+      fmt::format("{}: {}", client_.address(task.server), MethodName(task.rpc.method));
   const bool tells_of_others =
       task.replicated && (!task.failed.empty() || absl::IsDeadlineExceeded(error));
   const std::string end =
@@ -94,7 +95,8 @@ std::string RpcTeller::Lost(const RpcTask& task, int next, const Status& error) 
   const std::string then = next < 0 ? "none of its servers is left"
                                     : fmt::format("{} is asked from now on", client_.address(next));
   return fmt::format("{}: {}, {} is lost ({}: {}; request {})", task.rpc.serves, then,
-                     client_.address(task.server), task.rpc.method, WhyNot(error), task.request_id);
+                     client_.address(task.server), MethodName(task.rpc.method), WhyNot(error),
+                     task.request_id);
 }
 
 std::string RpcTeller::Suspended(std::chrono::nanoseconds missed, int calls) {
@@ -105,7 +107,7 @@ std::string RpcTeller::Suspended(std::chrono::nanoseconds missed, int calls) {
 
 std::string RpcTeller::Waiting(const RpcTask& task, RpcTask::Clock::time_point now) const {
   return fmt::format("waiting for {}: {} has taken {} of {} so far{}", client_.address(task.server),
-                     task.rpc.method, Seconds(now - task.begin),
+                     MethodName(task.rpc.method), Seconds(now - task.begin),
                      Seconds(task.deadline - task.begin),
                      task.last_error.ok() ? "" : "; last error: " + ToString(task.last_error));
 }

@@ -48,6 +48,8 @@ struct RpcTask {
   AttemptResult result;
   std::vector<Rpc> more;
 
+  // It may be sent again after a server may have done it.
+  [[nodiscard]] bool repeatable() const { return RowOf(rpc.method).repeatable; }
   // The server asked last gave this error.
   void NoteError(const Status& error);
   // The server's last error; null: none.

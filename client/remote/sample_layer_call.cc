@@ -73,7 +73,7 @@ void LayerCalls::AddRpcs(const ReplicaSet& set, Request request, std::vector<Rpc
 Rpc LayerCalls::ToRpc(const ReplicaSet& set, Request request) {
   auto shared = std::make_shared<const Request>(std::move(request));
   Rpc rpc = QuestionRpc(
-      cluster_, set, "GraphService/Sample", &message_bytes_,
+      cluster_, set, Method::kSample, &message_bytes_,
       [this, shared, form = FormFor(set)] { return EncodeSampleRequest(spec_, *shared, form); },
       [this, &set, shared](ReplyPieces reply, std::vector<Rpc>* more) {
         return OnReply(set, *shared, reply, more);

@@ -43,7 +43,7 @@ StatusOr<std::map<int, StateStats>> ReadStates(Cluster* cluster, CallContext& co
     return OkStatus();
   };
   HG_RETURN_IF_ERROR(AskAll(cluster,
-                            {.method = "KVService/ListTensors",
+                            {.method = Method::kListTensors,
                              .request = "",
                              .on_reply = Reading<v1::ListTensorsReply>(&mutex, take)},
                             context));

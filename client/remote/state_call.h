@@ -21,7 +21,7 @@ enum class IfMissing { kIsAnError, kIsFineIfOthersHaveIt };
 // Asks every server that keeps tensors the same; `on_reply`, if set, reads the answers, maybe
 // several at once.
 struct Ask {
-  std::string_view method;
+  Method method;
   std::string request;
   std::function<Status(ReplyPieces)> on_reply = {};
   IfMissing missing = IfMissing::kIsAnError;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "halograph/v1/graph.pb.h"
-#include "proto/wire/capabilities.h"
 #include "proto/wire/read_replies.h"
 
 namespace halograph {
@@ -58,9 +57,9 @@ std::vector<Rpc> TaskSetCalls::Plan(std::span<const int64_t> part_rows) {
 
 Rpc TaskSetCalls::ToRpc(PartRows* part) const {
   const ReplicaSet& set = *served_->features().Find(part->part);
-  Rpc rpc =
-      RpcTo(set, served_->FirstWithout(set, wire::kTaskSetRows) < 0 ? "KVService/ReadTaskSet"
-                                                                    : "GraphService/ReadTaskSet");
+  Rpc rpc = RpcTo(set, served_->FirstWithout(set, RowOf(Method::kReadTaskSet).capability) < 0
+                           ? Method::kReadTaskSet
+                           : Method::kGraphReadTaskSet);
   rpc.make_request = [this, part] {
     v1::ReadTaskSetRequest request;
     request.set_task(set_.task);

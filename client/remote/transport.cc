@@ -150,8 +150,8 @@ std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, Re
   attempt->request = ToBuffer(spec.request);
   GrpcAttempt* raw = attempt.get();
   servers_[static_cast<size_t>(spec.server)]->Next().UnaryCall(
-      &raw->context, "/halograph.v1." + std::string(spec.method), grpc::StubOptions(),
-      &raw->request, &raw->reply,
+      &raw->context, std::string(PathOf(spec.method)), grpc::StubOptions(), &raw->request,
+      &raw->reply,
       [raw, on_reply = std::move(on_reply), done = std::move(done)](const grpc::Status& status) {
         done(raw->Finish(status, on_reply));  // the attempt may be gone when this returns
       });

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "proto/methods/methods.h"
 
 namespace halograph {
 
@@ -34,7 +35,7 @@ struct TransportOptions {
 
 struct AttemptSpec {
   int server = 0;
-  std::string_view method;                     // "GraphService/Sample"
+  Method method = Method::kEnd;
   std::shared_ptr<const std::string> request;  // kept until gRPC has no use for it
   std::string_view request_id;                 // metadata `halograph-request-id`
   std::string_view trace_id;                   // metadata `halograph-trace-id` unless empty

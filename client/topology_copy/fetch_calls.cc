@@ -26,7 +26,7 @@ constexpr int64_t kMiB = 1 << 20;
 constexpr int64_t kLargestManifest = 256 * kMiB;
 
 constexpr char kManifestPath[] = "manifest.json";
-constexpr std::string_view kMethod = "GraphService/ReadTopology";
+constexpr Method kMethod = Method::kReadTopology;
 
 std::string EncodeRequest(int part, const std::string& path, int64_t offset, int64_t length) {
   v1::ReadTopologyRequest request;

@@ -27,48 +27,6 @@ double Seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 
 
 }  // namespace
 
-std::string_view MethodName(Method method) {
-  switch (method) {
-    case Method::kDescribe:
-      return "GraphService/Describe";
-    case Method::kSample:
-      return "GraphService/Sample";
-    case Method::kGraphReadTaskSet:
-      return "GraphService/ReadTaskSet";
-    case Method::kReadTopology:
-      return "GraphService/ReadTopology";
-    case Method::kColumnSums:
-      return "GraphService/ColumnSums";
-    case Method::kExtract:
-      return "GraphService/Extract";
-    case Method::kPull:
-      return "KVService/Pull";
-    case Method::kReadTaskSet:
-      return "KVService/ReadTaskSet";
-    case Method::kPush:
-      return "KVService/Push";
-    case Method::kCreateTensor:
-      return "KVService/CreateTensor";
-    case Method::kDropTensor:
-      return "KVService/DropTensor";
-    case Method::kListTensors:
-      return "KVService/ListTensors";
-    case Method::kSnapshotTensors:
-      return "KVService/SnapshotTensors";
-    case Method::kReadSnapshot:
-      return "KVService/ReadSnapshot";
-    case Method::kListSnapshots:
-      return "KVService/ListSnapshots";
-    case Method::kDeleteSnapshot:
-      return "KVService/DeleteSnapshot";
-    case Method::kRestoreSnapshot:
-      return "KVService/RestoreSnapshot";
-    case Method::kStats:
-      return "AdminService/Stats";
-  }
-  return "unknown";
-}
-
 double LatencyHistogram::Upper(size_t bucket) { return Uppers()[bucket]; }
 
 void LatencyHistogram::Add(std::chrono::nanoseconds latency) {
@@ -144,7 +102,7 @@ double ServerStats::UptimeSeconds() const { return since_start_.Seconds(); }
 
 MethodSnapshots ServerStats::Take() const {
   MethodSnapshots snapshots;
-  for (size_t m = 0; m < kMethods; ++m) snapshots[m] = methods_[m].Take();
+  for (size_t m = 0; m < kNumMethods; ++m) snapshots[m] = methods_[m].Take();
   return snapshots;
 }
 
@@ -161,7 +119,7 @@ ServerStats::Recently ServerStats::Recent(Clock::time_point now) const {
   const MutexLock lock(mutex_);
   const Marked& since = marks_.front();
   recent.seconds = std::chrono::duration<double>(now - since.when).count();
-  for (size_t m = 0; m < kMethods; ++m) {
+  for (size_t m = 0; m < kNumMethods; ++m) {
     recent.methods[m] = recent.methods[m].Since(since.methods[m]);
   }
   return recent;

@@ -9,36 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <string_view>
 
 #include "common/base/mutex.h"
 #include "common/base/stopwatch.h"
+#include "proto/methods/methods.h"
 
 namespace halograph::server {
-
-enum class Method {
-  kDescribe,
-  kSample,
-  kGraphReadTaskSet,  // kReadTaskSet under its first name
-  kReadTopology,
-  kColumnSums,
-  kExtract,
-  kPull,
-  kReadTaskSet,
-  kPush,
-  kCreateTensor,
-  kDropTensor,
-  kListTensors,
-  kSnapshotTensors,
-  kListSnapshots,
-  kReadSnapshot,
-  kDeleteSnapshot,
-  kRestoreSnapshot,
-  kStats,
-};
-inline constexpr size_t kMethods = 18;
-// "GraphService/Sample"
-[[nodiscard]] std::string_view MethodName(Method method);
 
 // Counts of durations in buckets (upper of the one before, own upper], in seconds. Uppers grow by
 // the square root of 2 from 10 microseconds to about two minutes; a last bucket has no end.
@@ -96,7 +72,7 @@ class MethodStats {
 };
 
 // In the order of Method.
-using MethodSnapshots = std::array<MethodStats::Snapshot, kMethods>;
+using MethodSnapshots = std::array<MethodStats::Snapshot, kNumMethods>;
 
 class ServerStats {
  public:
@@ -133,7 +109,7 @@ class ServerStats {
   };
 
   const Stopwatch since_start_{};
-  std::array<MethodStats, kMethods> methods_;
+  std::array<MethodStats, kNumMethods> methods_;
   std::atomic<int64_t> failovers_{0};
   mutable Mutex mutex_;
   std::deque<Marked> marks_ HG_GUARDED_BY(mutex_);  // the oldest first; at least one

@@ -112,7 +112,7 @@ class Trial {
         ++in_flight_;
       }
       AttemptSpec spec;
-      spec.method = "GraphService/Sample";
+      spec.method = Method::kSample;
       spec.request = request;
       spec.deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
       attempts.push_back(transport_->Start(

@@ -46,7 +46,7 @@ class ClockTest : public RemoteStoreTest {
   static Rpc Call() {
     Rpc rpc;
     rpc.servers = {0};
-    rpc.method = "KVService/Pull";
+    rpc.method = Method::kPull;
     rpc.make_request = [] { return std::string(); };
     rpc.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
     return rpc;

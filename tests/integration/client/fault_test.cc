@@ -408,11 +408,13 @@ class CandidatesTest : public RemoteFaultTest {
         }),
         client_(Options({busy_.address(), ready_.address()})) {}
 
-  Status Run(std::vector<int> servers, RetryPolicy retry, CallContext context = {}) {
+  // `method`: what is retried of it is the method's.
+  Status Run(std::vector<int> servers, int tries_a_server, Method method = Method::kPull,
+             CallContext context = {}) {
     Rpc rpc;
     rpc.servers = std::move(servers);
-    rpc.method = "KVService/Pull";
-    rpc.retry = retry;
+    rpc.method = method;
+    rpc.tries_a_server = tries_a_server;
     rpc.make_request = [] { return std::string(); };
     rpc.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
     std::vector<Rpc> calls;
@@ -429,7 +431,7 @@ class CandidatesTest : public RemoteFaultTest {
 };
 
 TEST_F(CandidatesTest, TheNextServerIsAskedAfterSoManyTriesAtOne) {
-  const Status status = Run({0, 1}, {.tries_a_server = 3});
+  const Status status = Run({0, 1}, 3);
   EXPECT_TRUE(status.ok()) << ToString(status);
   EXPECT_EQ(busy_calls_, 3);
   EXPECT_EQ(ready_calls_, 1);
@@ -440,7 +442,7 @@ TEST_F(CandidatesTest, TheOnlyServerIsAskedUntilTheDeadline) {
   for (const int ms : {500, 3000}) {  // a busy machine does not come to three in the first
     busy_calls_ = 0;
     const auto deadline = std::chrono::steady_clock::now() + milliseconds(ms);
-    status = Run({0}, {.tries_a_server = 1}, {.deadline = deadline});
+    status = Run({0}, 1, Method::kPull, {.deadline = deadline});
     if (busy_calls_ > 2) break;
   }
   ExpectError(status, absl::StatusCode::kUnavailable,
@@ -449,8 +451,8 @@ TEST_F(CandidatesTest, TheOnlyServerIsAskedUntilTheDeadline) {
 }
 
 TEST_F(CandidatesTest, AMethodThatIsNotRepeatableIsTriedOnce) {
-  ExpectError(Run({0, 1}, {.repeatable = false}), absl::StatusCode::kUnavailable,
-              {busy_.address() + ": KVService/Pull: busy"});
+  ExpectError(Run({0, 1}, 1, Method::kSnapshotTensors), absl::StatusCode::kUnavailable,
+              {busy_.address() + ": KVService/SnapshotTensors: busy"});
   EXPECT_EQ(busy_calls_, 1);
   EXPECT_EQ(ready_calls_, 0);
 }
@@ -461,7 +463,7 @@ class ThrowingTest : public RemoteFaultTest {
                   std::function<Status(ReplyPieces, std::vector<Rpc>*)> on_reply) {
     Rpc rpc;
     rpc.servers = {0};
-    rpc.method = "KVService/Pull";
+    rpc.method = Method::kPull;
     rpc.make_request = std::move(make_request);
     rpc.on_reply = std::move(on_reply);
     return rpc;
@@ -496,7 +498,7 @@ TEST_F(ThrowingTest, NoMemoryForARequestWaitsForTheCallsUnderWay) {
 
 TEST_F(CandidatesTest, WhatAServerRefusedIsTriedAgainThoughNotRepeatable) {
   pushback_ = 1;
-  const Status status = Run({0, 1}, {.repeatable = false, .tries_a_server = 2});
+  const Status status = Run({0, 1}, 2, Method::kSnapshotTensors);
   EXPECT_TRUE(status.ok()) << ToString(status);
   EXPECT_EQ(busy_calls_, 2);
   EXPECT_EQ(ready_calls_, 1);

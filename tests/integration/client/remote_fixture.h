@@ -92,7 +92,7 @@ class RemoteStoreTest : public testing::Test {
     FakeAnswer answer;
     Rpc rpc;
     rpc.servers = {0};
-    rpc.method = call.method;
+    rpc.method = FindMethod(call.method).value();
     rpc.make_request = [&call] { return call.request; };
     rpc.on_reply = [&answer](ReplyPieces pieces, std::vector<Rpc>*) {
       for (const auto piece : pieces) {

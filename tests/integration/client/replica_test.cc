@@ -242,7 +242,7 @@ class TwoServersTest : public RemoteStoreTest {
       rpc.servers = {0, 1};
       rpc.preferred = preferred;
       rpc.serves = "part 0";
-      rpc.method = "KVService/Pull";
+      rpc.method = Method::kPull;
       rpc.make_request = [] { return std::string(); };
       rpc.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
     }

@@ -22,7 +22,7 @@ class StartedCallsTest : public RemoteStoreTest {
   static std::vector<Rpc> Calls(const std::string& request) {
     std::vector<Rpc> calls(1);
     calls[0].servers = {0};
-    calls[0].method = "KVService/Pull";
+    calls[0].method = Method::kPull;
     calls[0].make_request = [&request] { return request; };
     calls[0].on_reply = [&request](ReplyPieces pieces, std::vector<Rpc>*) {
       return pieces.empty() ? DataLoss("no reply to {}", request) : OkStatus();

@@ -60,7 +60,7 @@ TEST_F(ConcurrentTest, SamplesPullsAndStatisticsSideBySide) {
         i % 2 == 0 ? dispatcher.Run([&, ticket] { run(Method::kSample, do_sample); }).ok()
                    : dispatcher.Run([&, ticket] { run(Method::kPull, do_pull); }).ok();
     submitted += accepted ? 1 : 0;
-    EXPECT_EQ(TakeSnapshot(*all_, stats, dispatcher, 0).methods.size(), kMethods);
+    EXPECT_EQ(TakeSnapshot(*all_, stats, dispatcher, 0).methods.size(), kNumMethods);
     EXPECT_TRUE(
         task_set.Read({.task = "node_classification", .set = "valid", .type = "paper"}).ok());
   }

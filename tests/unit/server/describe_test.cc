@@ -66,7 +66,7 @@ TEST_F(DescribeTest, SnapshotShowsPoolMethodsAndDraining) {
   EXPECT_EQ(snapshot.pool_queue_capacity, 9);
   EXPECT_FALSE(snapshot.draining);
   EXPECT_GE(snapshot.uptime_seconds, 0);
-  ASSERT_EQ(snapshot.methods.size(), kMethods);
+  ASSERT_EQ(snapshot.methods.size(), kNumMethods);
   EXPECT_EQ(snapshot.methods[static_cast<size_t>(Method::kSample)].in_flight, 1);
   EXPECT_EQ(MethodName(Method::kSample), "GraphService/Sample");
   dispatcher.CloseGate();
