@@ -26,6 +26,7 @@ ROWS = {
     "common/storage": ["common/base"],
     "common/yaml": ["common/base", "common/storage"],
     "common/program": ["common/base", "common/storage", "common/yaml"],
+    "common/http": ["common/base", "common/storage", "common/program"],
     "common/graph": ["common/base", "common/storage"],
     # What is drawn, as values; how it is drawn; whole minibatches, wherever the edges are.
     "common/sampling": ["common/base", "common/storage", "common/graph"],
@@ -123,6 +124,7 @@ LIBRARIES = {
     "torch/": TORCH, "ATen/": TORCH, "c10/": TORCH, "gloo/": TORCH,
     "grpc/": GRPC, "grpcpp/": GRPC, "google/protobuf/": GRPC,
     "prometheus/": ["server"],
+    "microhttpd.h": ["common/http"],
     "rocksdb/": ["common/state/durable"],
     "hwy/": ["common", "trainer/blocks", "trainer/kernels"],
     "metis.h": ["partitioner/methods"], "scotch.h": ["partitioner"], "ptscotch.h": ["partitioner"],
