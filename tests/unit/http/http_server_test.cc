@@ -115,6 +115,20 @@ TEST_F(HttpServerTest, ServesThePagesOfAnOperator) {
   EXPECT_EQ(Get("/").Header("Location"), "/ui");
 }
 
+TEST_F(HttpServerTest, OnlyAPageThatReadsTheQuerySeesIt) {
+  std::promise<HttpRequest> seen;
+  HttpRoute route{
+      .path = "/plain", .access = HttpAccess::kOpen, .handler = [&](const HttpRequest& r) {
+        seen.set_value(r);
+        return HttpText(200, "ok");
+      }};
+  options_.listen = "127.0.0.1:0";
+  const auto server = HttpServer::Start(options_, {route});
+  ASSERT_TRUE(server.ok());
+  EXPECT_EQ(halograph::Get((*server)->address(), "/plain?a=1").status, 200);
+  EXPECT_THAT(seen.get_future().get().query, IsEmpty());
+}
+
 TEST_F(HttpServerTest, WithoutAPageTheEntranceListsTheOthers) {
   pages_.assets.clear();
   pages_.status = nullptr;
