@@ -12,6 +12,8 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 find_path(HALOGRAPH_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
+find_path(HALOGRAPH_MICROHTTPD_INCLUDE microhttpd.h REQUIRED)  # its .pc wants the headers of GnuTLS, too
+find_library(HALOGRAPH_MICROHTTPD microhttpd REQUIRED)
 
 if(HALOGRAPH_PARTITIONER)
   find_library(HALOGRAPH_METIS metis REQUIRED)

@@ -26,6 +26,7 @@ ROWS = {
     "common/storage": ["common/base"],
     "common/yaml": ["common/base", "common/storage"],
     "common/program": ["common/base", "common/storage", "common/yaml"],
+    "common/http": ["common/base", "common/storage", "common/program"],
     "common/graph": ["common/base", "common/storage"],
     # What is counted, and two forms in which it is printed.
     "common/metrics": ["common/base"],
@@ -130,6 +131,7 @@ LIBRARIES = {
     "torch/": TORCH, "ATen/": TORCH, "c10/": TORCH, "gloo/": TORCH,
     "grpc/": GRPC, "grpcpp/": GRPC, "google/protobuf/": GRPC,
     "prometheus/": ["common/metrics/prometheus"],
+    "microhttpd.h": ["common/http"],
     "rocksdb/": ["common/state/durable"],
     "hwy/": ["common", "trainer/blocks", "trainer/kernels"],
     "metis.h": ["partitioner/methods"], "scotch.h": ["partitioner"], "ptscotch.h": ["partitioner"],

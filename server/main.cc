@@ -1,5 +1,7 @@
 // halograph-server: serves partitions of a graph until it is told to stop.
 // Exit codes: 0 done, 1 failed, 2 wrong usage.
+#include <memory>
+#include <string>
 #include <thread>
 
 #include <malloc.h>
@@ -9,8 +11,8 @@
 #include "common/base/kept_memory.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
+#include "common/program/address_file.h"
 #include "common/program/program.h"
-#include "common/storage/file.h"
 #include "server/options.h"
 #include "server/server.h"
 
@@ -36,37 +38,6 @@ void WarnIfOpen(const std::string& address) {
   }
 }
 
-// The file that says where others reach the server, for as long as it listens.
-class AddressFile {
- public:
-  // Nothing is written to an empty path. Errors as WriteFileAtomically.
-  [[nodiscard]] static Status Write(const std::filesystem::path& path, const std::string& address,
-                                    std::unique_ptr<AddressFile>* file) {
-    if (path.empty()) return OkStatus();
-    HG_RETURN_IF_ERROR(WriteFileAtomically(path, address));
-    file->reset(new AddressFile(path, address));
-    return OkStatus();
-  }
-  // Removes it, unless another server's address is there by now.
-  ~AddressFile() {
-    const StatusOr<std::string> found = ReadTextFile(path_, kLongest);
-    if (!found.ok() || *found != address_) return;
-    std::error_code error;
-    std::filesystem::remove(path_, error);
-    if (error) spdlog::warn("{} cannot be removed: {}", path_.string(), error.message());
-  }
-  AddressFile(const AddressFile&) = delete;
-  AddressFile& operator=(const AddressFile&) = delete;
-
- private:
-  AddressFile(std::filesystem::path path, std::string address)
-      : path_(std::move(path)), address_(std::move(address)) {}
-
-  static constexpr int64_t kLongest = 4096;
-  const std::filesystem::path path_;
-  const std::string address_;
-};
-
 std::string Seconds(std::chrono::nanoseconds duration) {
   return FormatSeconds(std::chrono::duration<double>(duration).count());
 }
@@ -79,8 +50,8 @@ Status Serve(const ServerOptions& options, StopSignal& stop) {
   stop.EndAtOnce(false);
   WarnIfOpen(server->address());
   HG_ASSIGN_OR_RETURN(const std::string called, options.Advertised(server->address()));
-  std::unique_ptr<AddressFile> address_file;
-  HG_RETURN_IF_ERROR(AddressFile::Write(options.address_file, called, &address_file));
+  HG_ASSIGN_OR_RETURN(std::unique_ptr<AddressFile> address_file,
+                      AddressFile::Write(options.address_file, called));
   Print("listening on {}{}\n", server->address(),
         called == server->address() ? "" : ", which others reach at " + called);
   static_cast<void>(FlushStdout());  // now; where it failed, the end says so
