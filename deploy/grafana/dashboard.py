@@ -114,14 +114,14 @@ def one_line(expr):
 
 def data_source_variable():
     return {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
-            "current": {}, "hide": 0, "includeAll": False, "multi": False, "options": [], "refresh": 1,
+            "hide": 0, "includeAll": False, "multi": False, "options": [], "refresh": 1,
             "regex": "", "skipUrlSync": False}
 
 
 def variable(name, label, query):
     """What the label_values(...) of `query` says; several or all of them."""
     return {"name": name, "label": label, "type": "query", "datasource": DATA_SOURCE,
-            "definition": query, "query": {"query": query, "refId": "StandardVariableQuery"},
+            "query": {"query": query, "refId": "StandardVariableQuery"},
             "current": {"selected": True, "text": ["All"], "value": ["$__all"]}, "hide": 0,
             "includeAll": True, "multi": True, "options": [], "refresh": 2, "regex": "",
             "skipUrlSync": False, "sort": 3}

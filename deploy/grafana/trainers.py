@@ -72,7 +72,7 @@ PANELS = [
     lines("Rows a second, by source", "local: own files; remote: servers; cache: rows kept from before.",
           ("{{source}}", rows(".*", " by (source)")), stacked=True),
     lines("Cache hits", "Of the rows that are not local. Without a cache it is 0.",
-          ("all tensors", f'{rows("cache")} / {rows("cache|remote")}'),
+          ("all tensors", f'({rows("cache")} or vector(0)) / {rows("cache|remote")}'),
           unit="percentunit", top=1),
     lines("Bytes of rows a second, by tensor", "From servers.",
           ("{{tensor}}", f"""sum by (tensor) ({rate("halograph_trainer_pull_bytes_total",

@@ -214,6 +214,7 @@ class MetricsPageTest(programs.ProgramTest):
 
 class PrometheusTest(programs.ProgramTest):
     """A Prometheus with the configuration of deploy/prometheus, but a second between scrapes."""
+    AT_ONCE = 4  # all wait for the same scrapes
 
     @classmethod
     def setUpClass(cls):
@@ -276,7 +277,7 @@ class PrometheusTest(programs.ProgramTest):
         for name in DASHBOARDS:
             for variable in dashboard(name)["templating"]["list"]:
                 if variable["type"] == "query":
-                    selector, label = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["definition"]).groups()
+                    selector, label = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"]).groups()
                     self.shared_wait(lambda selector=selector, label=label: self.data(
                         f"/api/v1/label/{label}/values", **{"match[]": filled(selector)}),
                         f"{name}: {variable['name']}")
