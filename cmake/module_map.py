@@ -58,7 +58,10 @@ ROWS = {
     # What answers a call, and what calls run on, know no gRPC; the services above them do.
     "server/runtime": ["common/*"],
     "server/handlers": ["common/*", "proto/wire", "server/runtime"],
-    "server": ["common/*", "proto", "proto/state", "proto/wire", "server/handlers", "server/runtime"],
+    # The page of an operator, as text.
+    "server/ui": ["common/base", "common/storage"],
+    "server": ["common/*", "proto", "proto/state", "proto/wire", "server/handlers", "server/runtime",
+               "server/ui"],
 
     # The interfaces and what is made of them; only the folders that speak to servers know gRPC.
     "client": ["common/*"],
