@@ -46,9 +46,7 @@ function update(element, fresh) {
   mine.slice(theirs.length).forEach((node) => node.remove());
 }
 
-function takePage(text) {
-  const page = new DOMParser().parseFromString(text, 'text/html');
-  if (!page.getElementById('samples')) throw new Error('what answers is not this page');
+function takePage(page) {
   for (const fresh of page.querySelectorAll('[data-live]')) {
     const element = find(fresh.id);
     if (element) update(element, fresh);
@@ -75,7 +73,7 @@ function line(name, value, note) {
 
 function sum(key) {
   return (moment) => {
-    const known = shown(moment).map((rates) => rates[key]).filter((value) => value !== null && value !== undefined);
+    const known = shown(moment).map(({ rate }) => rate[key]).filter((value) => value !== null && value !== undefined);
     return known.length ? known.reduce((a, b) => a + b, 0) : null;
   };
 }
@@ -98,21 +96,21 @@ function fullestNote(used, limit, show) {
   return best?.text;
 }
 
-const latency = (q) => (moment) => quantile(shown(moment).map((rates) => rates.counts), q);
+const latency = (q) => (moment) => quantile(shown(moment).map((rates) => rates.values), q);
 
 // A line for each of the servers whose p99 is highest now.
 function slowest() {
   const chosen = find('server').value;
   const last = (name) => {
     const rates = samples.moments.at(-1)?.servers.get(name);
-    return rates ? quantile([rates.counts], 0.99) ?? -1 : -1;
+    return rates ? quantile([rates.values], 0.99) ?? -1 : -1;
   };
   const names = samples.names().filter((name) => !chosen || name === chosen);
   const top = [...names].sort((a, b) => last(b) - last(a)).slice(0, mostLines);
   // In the order of the table, so that a line keeps its colour while others pass it.
   return names.filter((name) => top.includes(name)).map((name) => line(name, (moment) => {
     const rates = moment.servers.get(name);
-    return rates ? quantile([rates.counts], 0.99) : null;
+    return rates ? quantile([rates.values], 0.99) : null;
   }));
 }
 
@@ -121,7 +119,7 @@ const serverCharts = [
   [new Chart({ title: 'Edges drawn', unit: 'a second', show: showCount }), () => [line('edges', sum('edges'))]],
   [new Chart({ title: 'Bytes sent', unit: 'a second', show: showBytes, bytes: true }), () => [line('bytes', sum('bytes'))]],
   [new Chart({ title: 'Latency of calls', unit: 'of each second', show: showSeconds }), () => [line('p50', latency(0.5)), line('p99', latency(0.99))]],
-  [new Chart({ title: 'p99 by server', unit: 'the slowest five', show: showSeconds }), slowest],
+  [new Chart({ title: 'p99 by server', unit: 'the slowest five', show: showSeconds, wide: true }), slowest],
   [new Chart({ title: 'Queues', unit: 'share of the bound, fullest server', show: showPercent, most: 100, bound: 100 }), () => [
     line('calls', fullest('queued', 'queueLimit'), fullestNote('queued', 'queueLimit', showCount)),
     ...(has('stateQueueLimit') ? [line('state', fullest('stateQueued', 'stateQueueLimit'), fullestNote('stateQueued', 'stateQueueLimit', showCount))] : []),
@@ -148,18 +146,18 @@ function stages(state) {
   return [...names].map((name) => line(name.slice(6), (moment) => {
     const rates = moment.servers.get(name);
     if (!rates) return null;
-    const all = rates.busyChange + rates.starvedChange + rates.blockedChange;
-    return all > 0 ? (100 * rates[`${state}Change`]) / all : null;
+    const all = rates.change.busy + rates.change.starved + rates.change.blocked;
+    return all > 0 ? (100 * rates.change[state]) / all : null;
   }));
 }
 
-const perStep = (key) => trainer((rates) => (rates.stepsChange > 0 && rates[`${key}Change`] !== null ? rates[`${key}Change`] / rates.stepsChange : null));
+const perStep = (key) => trainer(({ change }) => (change.steps > 0 && change[key] !== null ? change[key] / change.steps : null));
 
 const trainerCharts = [
-  [new Chart({ title: 'Steps', unit: 'a second', show: showCount }), () => [line('steps', trainer((rates) => rates.steps))]],
+  [new Chart({ title: 'Steps', unit: 'a second', show: showCount }), () => [line('steps', trainer(({ rate }) => rate.steps))]],
   [new Chart({ title: 'Step seconds', unit: 'of each second', show: showSeconds }), () => [
-    line('p50', trainer((rates) => quantile([rates.counts], 0.5))),
-    line('p99', trainer((rates) => quantile([rates.counts], 0.99))),
+    line('p50', trainer((rates) => quantile([rates.values], 0.5))),
+    line('p99', trainer((rates) => quantile([rates.values], 0.99))),
   ]],
   [new Chart({ title: 'What a step waits for', unit: 'mean', show: showSeconds }), () => [
     line('its minibatch', perStep('waitSeconds')),
@@ -169,8 +167,8 @@ const trainerCharts = [
   [new Chart({ title: 'Stages starved', unit: 'share of their time', show: showPercent, most: 100 }), () => stages('starved')],
   [new Chart({ title: 'Stages blocked', unit: 'share of their time', show: showPercent, most: 100 }), () => stages('blocked')],
   [new Chart({ title: 'Rows fetched', unit: 'a second', show: showCount }), () => [
-    line('all', trainer((rates) => rates.rows)),
-    line('remote', trainer((rates) => rates.remoteRows)),
+    line('all', trainer(({ rate }) => rate.rows)),
+    line('remote', trainer(({ rate }) => rate.remoteRows)),
   ]],
   [new Chart({ title: 'Loss', unit: 'of the last step', show: showValue }), () => [line('loss', trainer(({ figures }) => (figures.loss === undefined ? null : Number(figures.loss))))]],
 ];
@@ -180,12 +178,13 @@ let charts = [];
 function startCharts() {
   charts = find('samples').querySelector('[data-trainer]') ? trainerCharts : serverCharts;
   find('figures').replaceChildren(...charts.map(([chart]) => chart.element));
-  find('charts-note').textContent = 'The last five minutes, from when this page was opened.';
+  find('charts-note').textContent = 'From when this page was opened, five minutes at most.';
 }
 
 function drawCharts() {
   const now = samples.moments.at(-1)?.time ?? Date.now();
-  for (const [chart, lines] of charts) chart.draw(lines(), now);
+  const since = samples.moments[0]?.time ?? now;
+  for (const [chart, lines] of charts) chart.draw(lines(), since, now);
   find('figures').dataset.moments = samples.moments.length;
 }
 
@@ -210,26 +209,52 @@ function schedule() {
   if (!asking && !paused && !document.hidden) timer = setTimeout(poll, Math.max(0, asked + period - Date.now()));
 }
 
+// The page of now. Throws an Error whose message says what is wrong with the server.
+async function ask() {
+  let reply;
+  let text;
+  try {
+    reply = await fetch(location.href.split('#')[0], { cache: 'no-store', signal: AbortSignal.timeout(patience) });
+    text = await reply.text();
+  } catch (error) {
+    throw new Error(error.name === 'TimeoutError' ? `no answer in ${patience / 1000} s` : 'no connection');
+  }
+  if (!reply.ok) throw new Error(`it answers ${reply.status}`);
+  const page = new DOMParser().parseFromString(text, 'text/html');
+  if (!page.getElementById('samples')) throw new Error('what answers is not this page');
+  return page;
+}
+
+function showLost(why) {
+  lostAt ??= asked;
+  if (!paused) say('lost', `The server does not answer since ${clock(new Date(lostAt))} (${why}). The figures are of before.`);
+  find('since').textContent = paused ? '' : `${Math.round((Date.now() - lostAt) / 1000)} s`;
+}
+
+function showLive() {
+  lostAt = null;
+  find('since').textContent = '';
+  if (!paused) say('live', 'Live, once a second.');
+}
+
 async function poll() {
   asking = true;
   asked = Date.now();
-  const began = asked;
   try {
-    const reply = await fetch(location.href.split('#')[0], { cache: 'no-store', signal: AbortSignal.timeout(patience) });
-    if (!reply.ok) throw new Error(`it answers ${reply.status}`);
-    takePage(await reply.text());
-    if (samples.take(find('samples'), began)) drawCharts();
-    offerServers();
-    lostAt = null;
-    find('since').textContent = '';
-    if (!paused) say('live', 'Live, once a second.');
-  } catch (error) {
-    lostAt ??= began;
-    samples.miss(began);
+    let page = null;
+    try {
+      page = await ask();
+    } catch (error) {
+      showLost(error.message);
+      samples.miss(asked);
+    }
+    if (page) {
+      takePage(page);
+      samples.take(find('samples'), asked);
+      offerServers();
+      showLive();
+    }
     drawCharts();
-    const why = error.name === 'TimeoutError' ? `no answer in ${patience / 1000} s` : error.name === 'TypeError' ? 'no connection' : error.message;
-    if (!paused) say('lost', `The server does not answer since ${clock(new Date(lostAt))} (${why}). The figures are of before.`);
-    find('since').textContent = `${Math.round((Date.now() - lostAt) / 1000)} s`;
   } finally {
     asking = false;
     schedule();

@@ -3,8 +3,9 @@
 
 const space = 'http://www.w3.org/2000/svg';
 const height = 132;
-const margin = { left: 46, right: 8, top: 8, bottom: 18 };
-const span = 300; // seconds that are shown
+const margin = { left: 56, right: 8, top: 8, bottom: 18 };
+const shortest = 60; // seconds that are shown at least
+const longest = 300;
 
 function svg(name, attributes = {}, text) {
   const element = document.createElementNS(space, name);
@@ -34,9 +35,10 @@ export class Chart {
   #lines = []; // of the legend: { item, value }
   // `show(value)`: a value as text. `most`: the end of the axis, if it is fixed. `bound`: where a line
   // marks what is refused beyond.
-  constructor({ title, unit, show, bytes = false, most = null, bound = null }) {
+  // `wide`: it takes two places of a row.
+  constructor({ title, unit, show, bytes = false, most = null, bound = null, wide = false }) {
     Object.assign(this, { title, show, bytes, most, bound });
-    this.element = html('figure');
+    this.element = html('figure', wide ? 'wide' : '');
     const caption = html('figcaption', '', '');
     caption.append(html('span', '', title), html('span', 'unit', unit));
     this.legend = html('ul', 'legend');
@@ -44,18 +46,20 @@ export class Chart {
     this.element.append(caption, this.legend, this.plot);
   }
 
-  // `lines`: [{ name, points: [[time in ms, value or null]], note }], the newest point last.
-  draw(lines, now) {
+  // `lines`: [{ name, points: [[time in ms, value or null]], note }], the newest point last. `since`: of the
+  // oldest point of any chart.
+  draw(lines, since, now) {
     this.#drawLegend(lines);
     const width = Math.max(200, this.plot.clientWidth || 320);
     const inner = { width: width - margin.left - margin.right, height: height - margin.top - margin.bottom };
+    const span = Math.min(longest, Math.max(shortest, Math.ceil((now - since) / 30_000) * 30));
     const begin = now - span * 1000;
     let top = this.most ?? 0;
     for (const { points } of lines) for (const [time, value] of points) if (time >= begin && value > top) top = value;
     top = this.most && top <= this.most ? this.most : roundUp(top, this.bytes);
     const x = (time) => margin.left + (inner.width * (time - begin)) / (span * 1000);
     const y = (value) => margin.top + inner.height * (1 - value / top);
-    const parts = this.#axes(top, width, y);
+    const parts = this.#axes(top, width, y, span);
     lines.forEach((line, i) => {
       const place = i % 5;
       const points = line.points.filter(([time]) => time >= begin);
@@ -65,7 +69,7 @@ export class Chart {
     });
     this.plot.setAttribute('viewBox', `0 0 ${width} ${height}`);
     this.plot.replaceChildren(...parts);
-    this.plot.setAttribute('aria-label', `${this.title}, the last five minutes. Now: ${lines.map((line) => `${line.name} ${this.#text(line)}`).join(', ') || 'nothing yet'}`);
+    this.plot.setAttribute('aria-label', `${this.title}. Now: ${lines.map((line) => `${line.name} ${this.#text(line)}`).join(', ') || 'nothing yet'}`);
   }
 
   #text(line) {
@@ -91,7 +95,7 @@ export class Chart {
     });
   }
 
-  #axes(top, width, y) {
+  #axes(top, width, y, span) {
     const parts = [];
     const right = width - margin.right;
     for (const share of [0, 0.5, 1]) {
@@ -99,12 +103,12 @@ export class Chart {
       parts.push(svg('path', { class: share ? 'grid' : 'axis', d: `M${margin.left} ${at}H${right}` }));
       parts.push(svg('text', { x: margin.left - 6, y: Number(at) + 4, 'text-anchor': 'end' }, this.show(top * share)));
     }
-    parts.push(svg('text', { x: margin.left, y: height - 4 }, '5 min ago'));
+    parts.push(svg('text', { x: margin.left, y: height - 4 }, span < 120 ? `${span} s ago` : `${Number((span / 60).toFixed(1))} min ago`));
     parts.push(svg('text', { x: right, y: height - 4, 'text-anchor': 'end' }, 'now'));
     if (this.bound !== null && this.bound <= top) {
       const at = y(this.bound).toFixed(1);
       parts.push(svg('path', { class: 'bound', d: `M${margin.left} ${at}H${right}` }));
-      parts.push(svg('text', { class: 'bound-name', x: right, y: Number(at) + 12, 'text-anchor': 'end' }, 'bound'));
+      parts.push(svg('text', { class: 'bound-name', x: margin.left + 4, y: Number(at) + 12 }, 'bound'));
     }
     return parts;
   }

@@ -46,18 +46,20 @@ export class Samples {
   }
 }
 
-// What became of each counter in a second, and each gauge as it is now.
+// The figures as they are now, and of each counter how much it grew (`change`), in all and a second (`rate`);
+// null if it fell: the program was started anew. `values`: the histogram of what came in between.
 function between(before, after) {
   const seconds = Number(after.unix) - Number(before.unix);
-  const rates = { figures: after, seconds, counts: new Map() };
+  const rate = {};
+  const change = {};
   for (const key of Object.keys(after)) {
-    const change = Number(after[key]) - Number(before[key]);
-    rates[key] = change >= 0 && seconds > 0 ? change / seconds : null; // null: restarted
-    rates[`${key}Change`] = change >= 0 ? change : null;
+    const grown = Number(after[key]) - Number(before[key]);
+    change[key] = grown >= 0 ? grown : null;
+    rate[key] = grown >= 0 && seconds > 0 ? grown / seconds : null;
   }
   const old = buckets(before);
-  for (const [bound, count] of buckets(after)) rates.counts.set(bound, Math.max(0, count - (old.get(bound) ?? 0)));
-  return rates;
+  const values = new Map([...buckets(after)].map(([bound, count]) => [bound, Math.max(0, count - (old.get(bound) ?? 0))]));
+  return { figures: after, rate, change, values };
 }
 
 // Upper bound -> count.

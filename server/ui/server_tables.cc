@@ -3,6 +3,7 @@
 #include <ctime>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,13 @@ Cell CountOrWarning(int64_t count) {
   Cell cell = Count(count);
   if (count > 0) cell.kind = CellKind::kWarn;
   return cell;
+}
+
+// Of a full name what tells methods apart: "GraphService/Sample".
+std::string ShortMethod(std::string_view method) {
+  constexpr std::string_view kPackage = "halograph.v1.";
+  if (method.starts_with(kPackage)) method.remove_prefix(kPackage.size());
+  return std::string(method);
 }
 
 double Rate(double count, double seconds) { return seconds > 0 ? count / seconds : 0; }
@@ -256,7 +264,7 @@ Table SlowRequests(const UiData& data) {
   for (const auto& [request, server] : all) {
     if (table.rows.size() == kMostSlowRequests) break;
     table.rows.push_back({{TimeOfDay(request->unix_seconds, server->unix_seconds)},
-                          Code(request->method),
+                          Code(ShortMethod(request->method)),
                           Seconds(request->answering_seconds),
                           Seconds(request->sending_seconds),
                           request->status == "OK" ? Cell{"OK"} : Warning(request->status),

@@ -140,7 +140,7 @@ TEST(ProblemsTest, BoundsStateAndAnotherGraphAreNamed) {
   ServerFigures& server = data.servers[1];
   server.identity = "another";
   server.phase = "recovering";
-  server.pools = {{.name = "work", .threads = 2, .queued = 230, .queue_limit = 256}};
+  server.pools = {{.name = "work", .threads = 2, .queued = 240, .queue_limit = 256}};
   server.request_memory = 10;
   server.request_memory_limit = 100;
   server.reply_memory = 95;
@@ -153,7 +153,7 @@ TEST(ProblemsTest, BoundsStateAndAnotherGraphAreNamed) {
   EXPECT_THAT(Problems(data),
               ElementsAre(HasSubstr("another graph"), HasSubstr("not ready: recovering"),
                           HasSubstr("node/emb of part 0 takes no pushes: the disk is full"),
-                          HasSubstr("part 0 takes no pushes"), HasSubstr("\"work\" is at 90 %"),
+                          HasSubstr("part 0 takes no pushes"), HasSubstr("\"work\" is at 94 %"),
                           HasSubstr("reply memory is at 95 %")));
 }
 
