@@ -18,17 +18,17 @@ namespace halograph::ui {
 namespace {
 
 const Json& Field(const Json& object, const char* key) {
-  static const Json kNone;
-  if (!object.is_object()) return kNone;
+  static const Json none;
+  if (!object.is_object()) return none;
   const auto found = object.find(key);
-  return found == object.end() ? kNone : *found;
+  return found == object.end() ? none : *found;
 }
 
 // The elements of a list; none of what is no list.
 const Json& Items(const Json& object, const char* key) {
-  static const Json kNone = Json::array();
+  static const Json none = Json::array();
   const Json& value = Field(object, key);
-  return value.is_array() ? value : kNone;
+  return value.is_array() ? value : none;
 }
 
 double AsDouble(const Json& value) {

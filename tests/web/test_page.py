@@ -68,7 +68,7 @@ def web_tools():
             except subprocess.TimeoutExpired:
                 missing(f"npm gave no packages within {programs.PATIENCE:.0f} s")
             if result.returncode != 0:
-                missing(f"npm could not install its packages: {result.stdout.strip()[-600:]}")
+                missing(f"npm could not install its packages: {result.stdout.strip()[:300]}")
             done.touch()
     return folder
 

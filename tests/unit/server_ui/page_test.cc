@@ -157,6 +157,15 @@ TEST(ProblemsTest, BoundsStateAndAnotherGraphAreNamed) {
                           HasSubstr("reply memory is at 95 %")));
 }
 
+TEST(ProblemsTest, AreBoundedAndSayHowManyAreLeftOut) {
+  UiData data;
+  data.servers.resize(kMostProblems + 5);
+  for (ServerFigures& server : data.servers) server.error = "UNAVAILABLE";
+  const std::vector<std::string> problems = Problems(data);
+  EXPECT_EQ(problems.size(), kMostProblems + 1);
+  EXPECT_EQ(problems.back(), "5 more are not shown.");
+}
+
 TEST(PageTest, NamesOfOthersStayTextWhereverTheyStand) {
   UiData data = TwoServers();
   const std::string name(kHostile);
@@ -216,7 +225,7 @@ TEST(PageTest, NewestSlowRequestsAndBusiestClientsComeFirst) {
   data.servers[0].callers = {{.host = "calm", .calls = 100, .known_seconds = 100}};
   data.servers[1].callers = {{.host = "busy", .calls = 90, .known_seconds = 10}};
   const std::string page = RenderPage(data);
-  EXPECT_LT(page.find("newer"), page.find("older"));
+  EXPECT_LT(page.find(">newer<"), page.find(">older<"));
   EXPECT_LT(page.find(">busy<"), page.find(">calm<"));
 }
 
