@@ -64,9 +64,11 @@ ROWS = {
 
     # What answers a call, and what calls run on, know no gRPC; the services above them do.
     "server/runtime": ["common/*", "proto/methods"],
-    "server/handlers": ["common/*", "proto/methods", "proto/wire", "server/runtime"],
+    "server/handlers": ["common/*", "proto/methods", "proto/wire", "server/runtime", "server/ui"],
+    # The page of an operator, as text.
+    "server/ui": ["common/base", "common/storage"],
     "server": ["common/*", "proto", "proto/methods", "proto/state", "proto/wire", "server/handlers",
-               "server/runtime"],
+               "server/runtime", "server/ui"],
 
     # The interfaces and what is made of them; only the folders that speak to servers know gRPC.
     "client": ["common/*"],

@@ -2,7 +2,7 @@
 # Installs the Debian packages of deploy/packages.txt that are missing. If all are installed, it does
 # nothing and needs neither network nor root.
 #
-# Usage: deploy/install-packages.sh [SECTION...]     (default: every section of the list)
+# Usage: deploy/install-packages.sh [SECTION...]     (default: every section but [operations])
 # Exit code: 0 all are installed, 1 some are not (the script says why and what to do), 2 wrong usage.
 set -euo pipefail
 
@@ -62,7 +62,11 @@ install_missing() {
 main() {
   local section known wanted=("$@") packages
   mapfile -t known < <(sections)
-  [ ${#wanted[@]} -gt 0 ] || wanted=("${known[@]}")
+  if [ ${#wanted[@]} = 0 ]; then
+    for section in "${known[@]}"; do
+      [ "$section" = operations ] || wanted+=("$section")
+    done
+  fi
   for section in "${wanted[@]}"; do
     if [[ " ${known[*]} " != *" $section "* ]]; then
       echo "install-packages: no section '$section'; there are: ${known[*]}" >&2

@@ -1,0 +1,28 @@
+// The files that the page needs, compiled into the program. All live as long as the program.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace halograph::ui {
+
+struct Asset {
+  std::string_view path;          // "/ui/app.js"
+  std::string_view content_type;  // "text/javascript; charset=utf-8"
+  std::string_view bytes;
+};
+
+// Scripts, styles and the icon. The page itself, "/ui", is RenderPage (render.h).
+[[nodiscard]] std::span<const Asset> Assets();
+
+// The page with marks such as {{tables}} where figures go.
+[[nodiscard]] std::string_view PageShell();
+
+inline constexpr std::string_view kPagePath = "/ui";
+inline constexpr std::string_view kPageContentType = "text/html; charset=utf-8";
+// What the page may load; to be sent as Content-Security-Policy with the page and its files.
+inline constexpr std::string_view kContentSecurityPolicy =
+    "default-src 'none'; connect-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+}  // namespace halograph::ui
