@@ -70,7 +70,11 @@ ROWS = {
     "client/topology_copy": ["common/*", "client", "client/remote", "proto", "proto/wire"],
     "client/open": ["common/*", "client", "client/local", "client/own_part", "client/part_alone",
                     "client/remote", "client/topology_copy"],
-    "client/ctl": ["common/*", "client", "client/remote", "proto", "proto/state", "proto/wire"],
+    "client/ctl": ["common/*", "client", "client/remote", "client/ctl/why", "client/ctl/doctor", "proto",
+                   "proto/state", "proto/wire"],
+    # What servers and trainers said, and what follows from it: without asking anybody.
+    "client/ctl/why": ["common/*"],
+    "client/ctl/doctor": ["common/*", "client/ctl/why"],
 
     # From the lowest upward. What a run is told, and what prepares minibatches: without torch.
     "trainer/options": ["common/*", "client"],
