@@ -94,7 +94,8 @@ void CheckAnswers(const Checkup& checkup, std::vector<Diagnosis>* lines) {
           "something else listens there, correct the address");
     } else {
       Add(lines, Severity::kFault,
-          fmt::format("{} answers with an error: {}", who, ToString(error)), "do as it says");
+          fmt::format("{} answers with an error: {}", who, ToString(error)),
+          "do as it says, or see whether the address is the right one");
     }
   });
   if (answered == all && all > 0) {

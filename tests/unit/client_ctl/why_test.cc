@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/ctl/why/readings.h"
 #include "client/ctl/why/verdict.h"
 #include "tests/unit/client_ctl/made_evidence.h"
 
@@ -335,6 +336,42 @@ TEST(WhyTest, NamesOfOthersAreEscaped) {
   Evidence evidence;
   evidence.servers.push_back({.address = "a:7000", .error = "\x1b[2Jgone"});
   EXPECT_THAT(FormatVerdict(Explain(evidence)), Not(HasSubstr("\x1b")));
+}
+
+TrainerReading Read(double at, double uptime, int64_t steps) {
+  TrainerReading reading{.address = "t:1", .at_seconds = at, .rank = 3, .uptime_seconds = uptime};
+  reading.metrics["halograph_trainer_steps_total"].series.push_back(
+      {.value = static_cast<double>(steps)});
+  return reading;
+}
+
+TEST(ReadingsTest, EvidenceIsTheDifferenceOfTwo) {
+  const Evidence evidence = ToEvidence({}, {}, {Read(10, 100, 40)}, {Read(15, 105, 60)});
+  ASSERT_EQ(evidence.trainers.size(), 1U);
+  EXPECT_EQ(evidence.trainers[0].seconds, 5);
+  EXPECT_EQ(evidence.trainers[0].rank, 3);
+  EXPECT_FALSE(evidence.trainers[0].restarted);
+  EXPECT_EQ(evidence.trainers[0].metrics.Counter("halograph_trainer_steps_total"), 20);
+}
+
+TEST(ReadingsTest, ProcessThatBeganAgainIsNotCompared) {
+  const Evidence evidence = ToEvidence({}, {}, {Read(10, 100, 40)}, {Read(15, 2, 60)});
+  EXPECT_TRUE(evidence.trainers[0].restarted);
+  EXPECT_FALSE(Explain(evidence).answered);
+}
+
+TEST(ReadingsTest, OneAnswerOfTwoIsNone) {
+  TrainerReading gone = Read(15, 105, 60);
+  gone.error = Unavailable("gone");
+  const Evidence evidence = ToEvidence({}, {}, {Read(10, 100, 40)}, {gone});
+  EXPECT_THAT(evidence.trainers[0].error, HasSubstr("gone"));
+}
+
+TEST(ReadingsTest, PagesOfOtherProgramsAndGarbageAreErrors) {
+  EXPECT_FALSE(ReadTrainerStatus("no JSON", "t:1").ok());
+  EXPECT_FALSE(ReadTrainerStatus("[]", "t:1").ok());
+  EXPECT_FALSE(ReadTrainerStatus(R"({"program": "halograph-train"})", "t:1").ok());
+  EXPECT_THAT(Message(ReadTrainerStatus("{}", "t:1").status()), HasSubstr("--http-listen"));
 }
 
 TEST(MetricValuesTest, ReadsNumbersAndTextOfTrainersAndServers) {
