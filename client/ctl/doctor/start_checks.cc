@@ -47,8 +47,9 @@ void CheckAddresses(const Checkup& checkup, std::vector<Diagnosis>* lines) {
             }
             ++resolved;
             const std::string port = reading.address.substr(reading.address.rfind(':') + 1);
-            for (const std::string& address : name.addresses)
-              same[address + " port " + port].insert(who);
+            for (const std::string& address : name.addresses) {
+              same[fmt::format("{} port {}", address, port)].insert(who);
+            }
             if (name.addresses.size() > 1) {
               Add(lines, Severity::kLook,
                   fmt::format("{} has {} addresses ({}): only the first that answers is asked", who,
@@ -113,6 +114,7 @@ void CheckVersions(const Checkup& checkup, std::vector<Diagnosis>* lines) {
     return Add(lines, Severity::kOk, fmt::format("all are of {}", who_by_version.begin()->first));
   }
   std::vector<std::string> versions;
+  versions.reserve(who_by_version.size());
   for (const auto& [version, who] : who_by_version) {
     versions.push_back(fmt::format("{} ({})", version, Listed(who)));
   }
@@ -134,6 +136,7 @@ void CheckGraphs(const Checkup& checkup, std::vector<Diagnosis>* lines) {
     return Add(lines, Severity::kOk, fmt::format("all serve graph {} ({})", graph.first, identity));
   }
   std::vector<std::string> graphs;
+  graphs.reserve(by_identity.size());
   for (const auto& [identity, graph] : by_identity) {
     graphs.push_back(fmt::format("{} ({}) by {}", graph.first, identity, Listed(graph.second)));
   }

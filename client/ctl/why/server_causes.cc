@@ -40,6 +40,7 @@ std::vector<const ServerPicture*> Suspects(const Picture& picture, const Part& p
 
 std::string Addresses(const std::vector<const ServerPicture*>& servers) {
   std::vector<std::string> addresses;
+  addresses.reserve(servers.size());
   for (const ServerPicture* server : servers) addresses.push_back(server->address);
   return fmt::format("{}", fmt::join(addresses, ", "));
 }
