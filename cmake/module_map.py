@@ -64,7 +64,7 @@ ROWS = {
 
     # What answers a call, and what calls run on, know no gRPC; the services above them do.
     "server/runtime": ["common/*", "proto/methods"],
-    "server/handlers": ["common/*", "proto/methods", "proto/wire", "server/runtime", "server/ui"],
+    "server/handlers": ["common/*", "proto/methods", "proto/wire", "server/runtime"],
     # The page of an operator, as text.
     "server/ui": ["common/base", "common/storage"],
     "server": ["common/*", "proto", "proto/methods", "proto/state", "proto/wire", "server/handlers",
@@ -80,7 +80,11 @@ ROWS = {
     "client/topology_copy": ["common/*", "client", "client/remote", "proto", "proto/methods", "proto/wire"],
     "client/open": ["common/*", "client", "client/local", "client/own_part", "client/part_alone",
                     "client/remote", "client/topology_copy"],
-    "client/ctl": ["common/*", "client", "client/remote", "proto", "proto/methods", "proto/state", "proto/wire"],
+    "client/ctl": ["common/*", "client", "client/remote", "client/ctl/why", "client/ctl/doctor", "proto", "proto/methods",
+                   "proto/state", "proto/wire"],
+    # What servers and trainers said, and what follows from it: without asking anybody.
+    "client/ctl/why": ["common/*"],
+    "client/ctl/doctor": ["common/*", "client/ctl/why"],
 
     # From the lowest upward. What a run is told, and what prepares minibatches: without torch.
     "trainer/options": ["common/*", "client"],

@@ -7,8 +7,10 @@
 
 #include <unistd.h>
 
+#include "client/ctl/doctor_command.h"
 #include "client/ctl/state_command.h"
 #include "client/ctl/status_table.h"
+#include "client/ctl/why_command.h"
 #include "client/remote_options.h"
 #include "common/program/program.h"
 
@@ -77,6 +79,8 @@ int Main(int argc, char** argv) {
   AddCallRows(status.options(), &options.remote, "how long to wait for an answer");
   status.Run([&] { return ShowStatus(options); });
   status.PrintsItsWork();
+  const auto why = ctl::AddWhyCommand(program);
+  const auto doctor = ctl::AddDoctorCommand(program);
   const auto state = AddStateCommands(program);
   return program.Main(argc, argv);
 }

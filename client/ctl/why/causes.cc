@@ -1,0 +1,89 @@
+#include "client/ctl/why/causes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "common/base/units.h"
+
+namespace halograph::ctl {
+namespace {
+
+constexpr std::array kTable = {
+    Cause{"delay", FindDelay},
+    Cause{"narrow-link", FindNarrowLink},
+    Cause{"busy-processors", FindBusyProcessors},
+    Cause{"server-work", FindServerWork},
+    Cause{"reply-memory", FindReplyMemory},
+    Cause{"slow-sync", FindSlowSync},
+    Cause{"straggler", FindStraggler},
+    Cause{"few-sample-threads", FindFewSampleThreads},
+    Cause{"cold-cache", FindColdCache},
+    Cause{"preparing", FindPreparing},
+    Cause{"computing", FindComputing},
+};
+
+struct CallsOfStage {
+  const char* method;
+  bool (*is_of)(const std::string& stage);
+};
+constexpr std::array kCallsOfStages = {
+    CallsOfStage{"halograph.v1.GraphService/Sample", IsSampling},
+    CallsOfStage{"halograph.v1.GraphService/ColumnSums", IsSampling},
+    CallsOfStage{"halograph.v1.GraphService/Extract", IsSampling},
+    CallsOfStage{"halograph.v1.KVService/Pull", IsFetching}};
+
+}  // namespace
+
+std::span<const Cause> Causes() { return kTable; }
+
+double CallsShare(const RankPicture& rank) {
+  const StageShares* const busiest = rank.Busiest();
+  double seconds = 0;
+  for (const auto& [method, is_of] : kCallsOfStages) {
+    if (busiest != nullptr && !is_of(busiest->name)) continue;
+    const auto calls = rank.evidence->metrics.Histogram("grpc_client_attempt_duration_seconds",
+                                                        {{"grpc_method", method}});
+    if (calls) seconds += calls->sum;
+  }
+  const double of_stage = rank.evidence->seconds * (busiest != nullptr ? busiest->busy : 1);
+  return of_stage > 0 ? std::min(1.0, seconds / of_stage) : 0;
+}
+
+std::optional<double> WaitForCalls(const Picture& picture) {
+  const RankPicture* const rank = picture.Slowest();
+  if (rank == nullptr) return {};
+  return rank->waiting * CallsShare(*rank);
+}
+
+bool LacksProcessors(const ServerPicture& server) {
+  constexpr double kWorks = 0.02;  // less says nothing
+  if (server.working < kWorks) return false;
+  if (server.waited_for_processors && *server.waited_for_processors > 0.3 * server.working) {
+    return true;
+  }
+  return server.processors && *server.processors < 0.6 * server.working;
+}
+
+double HeldUp(const Picture& picture) {
+  double held_up = 0;
+  for (const ServerPicture& server : picture.servers) {
+    if (!server.seen_by_trainers || server.call_seconds <= 0) continue;
+    double seconds = server.way + server.queue + server.memory;
+    if (LacksProcessors(server)) seconds += server.work;
+    held_up = std::max(held_up, std::min(1.0, seconds / server.call_seconds));
+  }
+  return held_up;
+}
+
+std::string ShortSeconds(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.0f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.{}f} ms", seconds * 1e3, seconds < 0.1 ? 1 : 0);
+  return FormatSeconds(seconds);
+}
+
+std::string Percent(double share) { return fmt::format("{:.0f} %", share * 100); }
+
+}  // namespace halograph::ctl

@@ -1,0 +1,216 @@
+#include "client/ctl/why/metric_values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+namespace halograph::ctl {
+namespace {
+
+// What a program may say: more is no metric page.
+constexpr size_t kMostSeries = 200000;
+constexpr size_t kMostBuckets = 1024;
+
+// Numbers, and whole ones as text too, as protobuf's JSON has them.
+std::optional<double> ToNumber(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_string()) return {};
+  const auto& text = value.get_ref<const std::string&>();
+  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "Infinity") return std::numeric_limits<double>::infinity();
+  if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return number;
+}
+
+double NumberOf(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? 0 : ToNumber(*found).value_or(0);
+}
+
+int64_t CountOf(double number) {
+  return number > 0 && number < 9e18 ? static_cast<int64_t>(number) : 0;
+}
+
+std::vector<double> NumbersOf(const Json& object, const char* key) {
+  std::vector<double> numbers;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array() || found->size() > kMostBuckets) return numbers;
+  for (const Json& one : *found) numbers.push_back(ToNumber(one).value_or(0));
+  return numbers;
+}
+
+std::string TextOf(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+SeriesValues ToSeries(const Json& object, size_t buckets) {
+  SeriesValues series{.value = NumberOf(object, "value"),
+                      .count = CountOf(NumberOf(object, "count")),
+                      .sum = NumberOf(object, "sum")};
+  if (const auto labels = object.find("labels"); labels != object.end() && labels->is_array()) {
+    for (const Json& label : *labels) {
+      if (label.is_object()) series.labels[TextOf(label, "name")] = TextOf(label, "value");
+    }
+  }
+  for (const double count : NumbersOf(object, "counts")) series.counts.push_back(CountOf(count));
+  if (series.counts.size() != buckets) series.counts.clear();
+  return series;
+}
+
+bool Matches(const SeriesValues& series, const LabelValues& match) {
+  return std::all_of(match.begin(), match.end(), [&](const auto& label) {
+    const auto found = series.labels.find(label.first);
+    return found != series.labels.end() && found->second == label.second;
+  });
+}
+
+const SeriesValues* SeriesOf(const MetricFamilyValues* family, const LabelValues& labels) {
+  if (family == nullptr) return nullptr;
+  const auto found =
+      std::find_if(family->series.begin(), family->series.end(),
+                   [&](const SeriesValues& series) { return series.labels == labels; });
+  return found == family->series.end() ? nullptr : &*found;
+}
+
+const MetricFamilyValues* FamilyOf(const MetricValues& values, std::string_view name) {
+  const auto found = values.find(std::string(name));
+  return found == values.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+StatusOr<MetricValues> ReadMetricValues(const Json& metrics, std::string_view where) {
+  if (!metrics.is_array()) return DataLoss("{}: 'metrics' is no list", where);
+  MetricValues values;
+  size_t all_series = 0;
+  for (const Json& metric : metrics) {
+    if (!metric.is_object() || TextOf(metric, "name").empty()) {
+      return DataLoss("{}: 'metrics' has an entry without a name", where);
+    }
+    MetricFamilyValues& family = values[TextOf(metric, "name")];
+    family.bounds = NumbersOf(metric, "bounds");
+    const auto series = metric.find("series");
+    if (series == metric.end() || !series->is_array()) continue;
+    for (const Json& one : *series) {
+      if (!one.is_object()) continue;
+      if (++all_series > kMostSeries) {
+        return DataLoss("{}: more than {} series", where, kMostSeries);
+      }
+      family.series.push_back(ToSeries(one, family.bounds.size() + 1));
+    }
+  }
+  return values;
+}
+
+std::optional<double> HistogramValues::Quantile(double quantile) const {
+  int64_t all = 0;
+  for (const int64_t n : counts) all += n;
+  if (all == 0 || counts.size() != bounds.size() + 1 || bounds.empty()) return {};
+  double left = quantile * static_cast<double>(all);
+  for (size_t i = 0; i < bounds.size(); ++i) {
+    const auto here = static_cast<double>(counts[i]);
+    if (here > 0 && left <= here) {
+      const double low = i == 0 ? 0 : bounds[i - 1];
+      return low + (bounds[i] - low) * std::max(left, 0.0) / here;
+    }
+    left -= here;
+  }
+  return bounds.back();
+}
+
+HistogramValues& HistogramValues::operator+=(const HistogramValues& other) {
+  if (count == 0 && counts.empty()) {
+    bounds = other.bounds;
+    counts = other.counts;
+  } else if (other.count > 0) {
+    if (bounds == other.bounds && counts.size() == other.counts.size()) {
+      for (size_t i = 0; i < counts.size(); ++i) counts[i] += other.counts[i];
+    } else {
+      counts.clear();
+    }
+  }
+  count += other.count;
+  sum += other.sum;
+  return *this;
+}
+
+const MetricFamilyValues* MetricChange::Find(std::string_view name) const {
+  const MetricFamilyValues* const family = FamilyOf(after_, name);
+  if (family == nullptr) missing_.insert(std::string(name));
+  return family;
+}
+
+std::optional<double> MetricChange::Counter(std::string_view name, const LabelValues& match) const {
+  const MetricFamilyValues* const family = Find(name);
+  if (family == nullptr) return {};
+  const MetricFamilyValues* const earlier = FamilyOf(before_, name);
+  double sum = 0;
+  for (const SeriesValues& series : family->series) {
+    if (!Matches(series, match)) continue;
+    const SeriesValues* const before = SeriesOf(earlier, series.labels);
+    sum += std::max(0.0, series.value - (before == nullptr ? 0 : before->value));
+  }
+  return sum;
+}
+
+std::optional<double> MetricChange::Earlier(std::string_view name, const LabelValues& match) const {
+  const MetricFamilyValues* const family = FamilyOf(before_, name);
+  if (family == nullptr) return {};
+  double sum = 0;
+  for (const SeriesValues& series : family->series)
+    sum += Matches(series, match) ? series.value : 0;
+  return sum;
+}
+
+std::optional<double> MetricChange::Gauge(std::string_view name, const LabelValues& match) const {
+  const MetricFamilyValues* const family = Find(name);
+  if (family == nullptr) return {};
+  double sum = 0;
+  for (const SeriesValues& series : family->series)
+    sum += Matches(series, match) ? series.value : 0;
+  return sum;
+}
+
+std::optional<HistogramValues> MetricChange::Histogram(std::string_view name,
+                                                       const LabelValues& match) const {
+  const MetricFamilyValues* const family = Find(name);
+  if (family == nullptr) return {};
+  const MetricFamilyValues* const earlier = FamilyOf(before_, name);
+  HistogramValues sum{.bounds = family->bounds};
+  for (const SeriesValues& series : family->series) {
+    if (!Matches(series, match)) continue;
+    HistogramValues one{.count = series.count,
+                        .sum = series.sum,
+                        .bounds = family->bounds,
+                        .counts = series.counts};
+    if (const SeriesValues* const before = SeriesOf(earlier, series.labels)) {
+      one.count = std::max<int64_t>(0, one.count - before->count);
+      one.sum = std::max(0.0, one.sum - before->sum);
+      for (size_t i = 0; i < std::min(one.counts.size(), before->counts.size()); ++i) {
+        one.counts[i] = std::max<int64_t>(0, one.counts[i] - before->counts[i]);
+      }
+    }
+    if (one.count > 0) sum += one;
+  }
+  return sum;
+}
+
+std::set<std::string> MetricChange::ValuesOf(std::string_view name,
+                                             const std::string& label) const {
+  std::set<std::string> values;
+  if (const MetricFamilyValues* const family = FamilyOf(after_, name)) {
+    for (const SeriesValues& series : family->series) {
+      if (const auto found = series.labels.find(label); found != series.labels.end()) {
+        values.insert(found->second);
+      }
+    }
+  }
+  return values;
+}
+
+}  // namespace halograph::ctl
