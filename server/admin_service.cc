@@ -1,6 +1,6 @@
-#include "server/convert.h"
 #include "server/raw_service.h"
 #include "server/services.h"
+#include "server/stats_message.h"
 
 namespace halograph::server {
 namespace {
@@ -10,11 +10,8 @@ class AdminCalls {
   explicit AdminCalls(const ServiceContext& context) : context_(context) {}
 
   Status Stats(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
-    HG_RETURN_IF_ERROR(CheckStatsRequest(bytes));
-    HG_ASSIGN_OR_RETURN(
-        *reply, ToStatsReply(TakeSnapshot(*context_.graph, *context_.calls.stats,
-                                          *context_.calls.dispatcher, context_.calls.log->clients(),
-                                          context_.states)));
+    HG_ASSIGN_OR_RETURN(const bool metrics, ParseStatsRequest(bytes));
+    HG_ASSIGN_OR_RETURN(*reply, ToStatsReply(TakeSnapshot(context_, metrics)));
     return OkStatus();
   }
 
@@ -29,6 +26,14 @@ static_assert(ServesEachOnce(kAdminService, kAdminHandlers),
               "each method of AdminService in the table needs a handler here, once");
 
 }  // namespace
+
+ServerSnapshot TakeSnapshot(const ServiceContext& context, bool metrics) {
+  const ServerParts& server = *context.figures;
+  ServerSnapshot snapshot = TakeSnapshot(*context.graph, *server.stats, *server.dispatcher,
+                                         server.clients->size(), context.states);
+  AddFigures(server, metrics, &snapshot);
+  return snapshot;
+}
 
 StatusOr<std::unique_ptr<grpc::Service>> MakeAdminService(const ServiceContext& context) {
   return MakeRawService(context.calls, std::make_shared<const AdminCalls>(context), kAdminHandlers);

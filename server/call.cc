@@ -51,6 +51,7 @@ class Call final : public grpc::ServerUnaryReactor {
         scope_{.memory = memory_,
                .limits = {.cancel = environment.ending, .deadline = DeadlineOf(*context, start_)}} {
     environment_.stats->Of(method).Begin();
+    environment_.metrics->Begin(method);
     if (context->client_metadata().count(kFailedOverKey) > 0) environment_.stats->CountFailover();
   }
 
@@ -61,7 +62,7 @@ class Call final : public grpc::ServerUnaryReactor {
     if (row.admission != Admission::kAlways) {
       scope_.lane = row.pool;
       StatusOr<Ticket> ticket = environment_.dispatcher->Enter(request_bytes_, scope_.lane);
-      if (!ticket.ok()) return End(ticket.status());
+      if (!ticket.ok()) return EndRefused(Refusal::kRequestMemory, ticket.status());
       ticket_ = std::move(ticket).value();
     }
     if (row.admission != Admission::kQueued) return Execute();
@@ -70,9 +71,13 @@ class Call final : public grpc::ServerUnaryReactor {
 
   void OnDone() override {
     const Clock::duration took = Clock::now() - start_;
+    const std::string status = absl::StatusCodeToString(code_);
     environment_.replies->Remove(place_);
-    environment_.stats->Of(logged_.method).End(ok_, request_bytes_, reply_bytes_, took);
-    environment_.log->End(*context_, logged_, ok_, reply_bytes_, answering_, took - answering_);
+    environment_.stats->Of(logged_.method).End(ok(), request_bytes_, reply_bytes_, took);
+    environment_.metrics->End(logged_.method, status, request_bytes_, reply_bytes_, took);
+    if (ok()) environment_.metrics->Sent(logged_.method, took - answering_);
+    environment_.log->End(*context_, logged_, status, request_bytes_, reply_bytes_, answering_,
+                          took - answering_);
     delete this;
   }
 
@@ -100,9 +105,12 @@ class Call final : public grpc::ServerUnaryReactor {
 
   void RunOnLane() {
     // The task may end this call, and with it this object, before Run returns.
-    if (Status status = environment_.dispatcher->Run([this] { Execute(); }, scope_.lane);
-        !status.ok()) {
-      End(status);
+    const auto task = [this, lane = scope_.lane, queued = Clock::now()] {
+      environment_.metrics->Waited(lane, Clock::now() - queued);
+      Execute();
+    };
+    if (Status status = environment_.dispatcher->Run(task, scope_.lane); !status.ok()) {
+      EndRefused(Refusal::kQueueFull, status);
     }
   }
 
@@ -121,7 +129,9 @@ class Call final : public grpc::ServerUnaryReactor {
 
   // Goes on, on the lane that the work has chosen.
   void Move() {
-    if (Status status = ticket_.MoveTo(scope_.lane); !status.ok()) return End(status);
+    if (Status status = ticket_.MoveTo(scope_.lane); !status.ok()) {
+      return EndRefused(Refusal::kRequestMemory, status);
+    }
     RunOnLane();
   }
 
@@ -130,12 +140,13 @@ class Call final : public grpc::ServerUnaryReactor {
     waited_ = true;
     const Status waits = environment_.buffers->AcquireLater(
         memory_.missing_bytes(), memory_.peer(), Clock::now() + kMemoryPatience,
-        [this](StatusOr<PooledBuffer> buffer) {
-          if (!buffer.ok()) return End(buffer.status());
+        [this, began = Clock::now()](StatusOr<PooledBuffer> buffer) {
+          environment_.metrics->WaitedForMemory(Clock::now() - began);
+          if (!buffer.ok()) return EndRefused(Refusal::kReplyMemory, buffer.status());
           memory_.Give(std::move(buffer).value());
           RunOnLane();
         });
-    if (!waits.ok()) End(waits);
+    if (!waits.ok()) EndRefused(Refusal::kReplyMemory, waits);
   }
 
   // Goes on, on its lane, when others have done what this waits for, or its time is nearly up.
@@ -151,7 +162,7 @@ class Call final : public grpc::ServerUnaryReactor {
           if (!status.ok()) return End(status);
           RunOnLane();
         });
-    if (!waits.ok()) End(waits);
+    if (!waits.ok()) EndRefused(Refusal::kWaitingFull, waits);
   }
 
   Status Guarded() {
@@ -164,12 +175,21 @@ class Call final : public grpc::ServerUnaryReactor {
     }
   }
 
+  [[nodiscard]] bool ok() const { return code_ == absl::StatusCode::kOk; }
+
+  // Of what a server that drains refuses, that is the reason.
+  void EndRefused(Refusal why, const Status& status) {
+    refusal_ = environment_.dispatcher->draining() ? Refusal::kDraining : why;
+    End(status);
+  }
+
   void End(const Status& status) {
     const Clock::time_point now = Clock::now();
     answering_ = now - start_;
-    ok_ = status.ok();
-    if (!ok_) reply_->Clear();
-    reply_bytes_ = ok_ ? static_cast<int64_t>(reply_->Length()) : 0;
+    code_ = status.code();
+    if (absl::IsUnavailable(status)) environment_.metrics->Refused(refusal_);
+    if (!ok()) reply_->Clear();
+    reply_bytes_ = ok() ? static_cast<int64_t>(reply_->Length()) : 0;
     memory_.Give({});  // what it did not take
     request_->Clear();
     ticket_.ReleaseRequest();
@@ -198,7 +218,8 @@ class Call final : public grpc::ServerUnaryReactor {
   ReplyWatch::Place place_;
   Clock::duration answering_{};
   bool waited_ = false;
-  bool ok_ = false;
+  Refusal refusal_ = Refusal::kState;
+  absl::StatusCode code_ = absl::StatusCode::kOk;
   int64_t reply_bytes_ = 0;
 };
 

@@ -16,6 +16,7 @@
 #include "proto/methods/methods.h"
 #include "server/call_log.h"
 #include "server/runtime/buffer_pool.h"
+#include "server/runtime/call_metrics.h"
 #include "server/runtime/dispatcher.h"
 #include "server/runtime/reply_watch.h"
 #include "server/runtime/stats.h"
@@ -31,6 +32,7 @@ namespace halograph::server {
 struct CallEnvironment {
   Dispatcher* dispatcher = nullptr;
   ServerStats* stats = nullptr;
+  CallMetrics* metrics = nullptr;
   CallLog* log = nullptr;
   BufferPool* buffers = nullptr;  // where replies of rows and edges lie
   ReplyWatch* replies = nullptr;  // with GrpcCallHooks()

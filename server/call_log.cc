@@ -8,9 +8,12 @@
 #include "common/base/log.h"
 #include "common/base/printable.h"
 #include "common/base/units.h"
+#include "common/base/wall_clock.h"
 
 namespace halograph::server {
 namespace {
+
+constexpr char kOk[] = "OK";
 
 double Seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
@@ -74,14 +77,26 @@ void CallLog::Answered(const grpc::CallbackServerContext& context, const LoggedC
               request_bytes, reply_bytes, Seconds(latency));
 }
 
-void CallLog::End(const grpc::CallbackServerContext& context, const LoggedCall& call, bool ok,
-                  int64_t reply_bytes, std::chrono::nanoseconds answering,
-                  std::chrono::nanoseconds sending) {
+void CallLog::End(const grpc::CallbackServerContext& context, const LoggedCall& call,
+                  std::string_view status, int64_t request_bytes, int64_t reply_bytes,
+                  std::chrono::nanoseconds answering, std::chrono::nanoseconds sending) {
   if (call.method != Method::kStats) {
-    clients_.End(call.host, call.rank, ok, reply_bytes, Clock::now());
+    clients_.End(call.host, call.rank, status == kOk, reply_bytes, Clock::now());
   }
+  if (answering + sending < kSlow) return;
+  slow_calls_.Add({.unix_seconds = SecondsSince1970(),
+                   .method = std::string(MethodName(call.method)),
+                   .host = Printable(call.host, kNameShown),
+                   .rank = call.rank,
+                   .request_id = Metadata(context, kRequestIdKey),
+                   .trace_id = Metadata(context, kTraceIdKey),
+                   .status = std::string(status),
+                   .answering = answering,
+                   .sending = sending,
+                   .request_bytes = request_bytes,
+                   .reply_bytes = reply_bytes});
   int64_t left_out = 0;
-  if (answering + sending < kSlow || !slow_.Allow(&left_out)) return;
+  if (!slow_.Allow(&left_out)) return;
   if (left_out > 0) spdlog::warn("{} slow calls were not logged", left_out);
   spdlog::warn("slow: {}: {} to answer, {} until its reply of {} was sent or given up",
                Name(context, call), FormatSeconds(Seconds(answering)),

@@ -11,6 +11,7 @@
 #include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "server/runtime/client_table.h"
+#include "server/runtime/slow_calls.h"
 #include "server/runtime/stats.h"
 
 namespace grpc {
@@ -57,18 +58,20 @@ class CallLog {
   void Answered(const grpc::CallbackServerContext& context, const LoggedCall& call,
                 const Status& status, int64_t request_bytes, int64_t reply_bytes,
                 std::chrono::nanoseconds latency);
-  // Its reply is sent, or given up. Once for each Begin.
-  void End(const grpc::CallbackServerContext& context, const LoggedCall& call, bool ok,
-           int64_t reply_bytes, std::chrono::nanoseconds answering,
-           std::chrono::nanoseconds sending);
+  // Its reply is sent, or given up. Once for each Begin. `status`: "OK", "UNAVAILABLE".
+  void End(const grpc::CallbackServerContext& context, const LoggedCall& call,
+           std::string_view status, int64_t request_bytes, int64_t reply_bytes,
+           std::chrono::nanoseconds answering, std::chrono::nanoseconds sending);
   // At info: clients that have left. Now and then; with a `now` of ClientTable::kSilence ahead all
   // of them.
   void LogLeft(Clock::time_point now);
 
-  [[nodiscard]] int64_t clients() const { return clients_.size(); }
+  [[nodiscard]] const ClientTable& clients() const { return clients_; }
+  [[nodiscard]] const SlowCalls& slow_calls() const { return slow_calls_; }
 
  private:
   ClientTable clients_;
+  SlowCalls slow_calls_;
   LineLimit errors_{20};
   LineLimit refused_{1};
   LineLimit slow_{2};

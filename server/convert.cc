@@ -1,6 +1,5 @@
 #include "server/convert.h"
 
-#include "halograph/v1/admin.pb.h"
 #include "halograph/v1/graph.pb.h"
 #include "halograph/v1/kv.pb.h"
 #include "proto/state/tensor_messages.h"
@@ -79,22 +78,6 @@ void ToProto(int part, const std::vector<int64_t>& bounds, v1::PartClusters* out
   for (size_t c = 1; c < bounds.size(); ++c) out->add_nodes(bounds[c] - bounds[c - 1]);
 }
 
-void ToProto(Method method, const MethodStats::Snapshot& stats, v1::MethodStats* out) {
-  out->set_method(std::string(MethodName(method)));
-  out->set_calls(stats.calls);
-  out->set_errors(stats.errors);
-  out->set_in_flight(stats.in_flight);
-  out->set_request_bytes(stats.request_bytes);
-  out->set_reply_bytes(stats.reply_bytes);
-  for (size_t b = 0; b < LatencyHistogram::kBuckets; ++b) {
-    v1::Bucket* bucket = out->add_latency();
-    bucket->set_upper_seconds(LatencyHistogram::Upper(b));
-    bucket->set_count(stats.latency.counts[b]);
-  }
-  out->set_p50_seconds(stats.latency.Quantile(0.5));
-  out->set_p99_seconds(stats.latency.Quantile(0.99));
-}
-
 }  // namespace
 
 StatusOr<grpc::ByteBuffer> ToDescribeReply(const Description& description) {
@@ -113,33 +96,6 @@ StatusOr<grpc::ByteBuffer> ToDescribeReply(const Description& description) {
   for (const int part : description.parts) {
     if (description.cluster_bounds.empty()) break;
     ToProto(part, description.cluster_bounds[static_cast<size_t>(part)], reply.add_clusters());
-  }
-  return Serialize(reply);
-}
-
-StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot) {
-  v1::StatsReply reply;
-  reply.set_identity(snapshot.identity);
-  reply.set_graph_name(snapshot.graph_name);
-  reply.set_build_version(snapshot.build_version);
-  for (const int part : snapshot.parts) reply.add_parts(static_cast<uint32_t>(part));
-  reply.set_serving(snapshot.serving);
-  reply.set_uptime_seconds(snapshot.uptime_seconds);
-  reply.set_pool_threads(snapshot.pool_threads);
-  reply.set_pool_queued(snapshot.pool_queued);
-  reply.set_pool_queue_capacity(snapshot.pool_queue_capacity);
-  reply.set_state_threads(snapshot.state_threads);
-  reply.set_state_queued(snapshot.state_queued);
-  reply.set_state_queue_capacity(snapshot.state_queue_capacity);
-  reply.set_draining(snapshot.draining);
-  reply.set_clients(snapshot.clients);
-  reply.set_failovers(snapshot.failovers);
-  reply.set_recent_seconds(snapshot.recent.seconds);
-  reply.set_num_parts(static_cast<uint32_t>(snapshot.num_parts));
-  for (const auto& [part, state] : snapshot.state) ToProto(part, state, reply.add_state());
-  for (size_t m = 0; m < kNumMethods; ++m) {
-    ToProto(static_cast<Method>(m), snapshot.methods[m], reply.add_methods());
-    ToProto(static_cast<Method>(m), snapshot.recent.methods[m], reply.add_recent());
   }
   return Serialize(reply);
 }
@@ -243,11 +199,6 @@ Status CheckListSnapshotsRequest(grpc::ByteBuffer* bytes) {
 
 Status CheckDescribeRequest(grpc::ByteBuffer* bytes) {
   v1::DescribeRequest message;
-  return Parse(bytes, &message);
-}
-
-Status CheckStatsRequest(grpc::ByteBuffer* bytes) {
-  v1::StatsRequest message;
   return Parse(bytes, &message);
 }
 

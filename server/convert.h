@@ -18,7 +18,6 @@
 namespace halograph::server {
 
 [[nodiscard]] StatusOr<grpc::ByteBuffer> ToDescribeReply(const Description& description);
-[[nodiscard]] StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot);
 
 // InvalidArgument if the bytes are no such message.
 [[nodiscard]] StatusOr<TaskSetRequest> ParseTaskSetRequest(grpc::ByteBuffer* bytes);
@@ -52,6 +51,5 @@ struct ReadSnapshotRequest {
 [[nodiscard]] Status CheckListTensorsRequest(grpc::ByteBuffer* bytes);
 [[nodiscard]] Status CheckListSnapshotsRequest(grpc::ByteBuffer* bytes);
 [[nodiscard]] Status CheckDescribeRequest(grpc::ByteBuffer* bytes);
-[[nodiscard]] Status CheckStatsRequest(grpc::ByteBuffer* bytes);
 
 }  // namespace halograph::server

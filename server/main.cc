@@ -49,7 +49,7 @@ Status Serve(const ServerOptions& options, StopSignal& stop) {
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
   stop.EndAtOnce(false);
   WarnIfOpen(server->address());
-  HG_ASSIGN_OR_RETURN(const std::string called, options.Advertised(server->address()));
+  const std::string& called = server->called();
   HG_ASSIGN_OR_RETURN(std::unique_ptr<AddressFile> address_file,
                       AddressFile::Write(options.address_file, called));
   Print("listening on {}{}\n", server->address(),

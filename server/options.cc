@@ -34,6 +34,7 @@ Status ServerOptions::Validate() const {
   OptionTable rows;
   AddServerOptions(rows, &copy);
   HG_RETURN_IF_ERROR(rows.Validate());
+  HG_RETURN_IF_ERROR(http.Validate());
   const int64_t least = kMessagesInMemory * max_message_bytes;
   for (const auto& [name, value] :
        {std::pair{"--request-memory", request_memory}, {"--reply-memory", reply_memory}}) {
@@ -136,6 +137,7 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
                  "whether gRPC's reflection, which tools like grpcurl ask, tells what the services "
                  "and their messages are; auto: on");
 
+  AddHttpRows(rows, &o->http);
   AddStateRows(rows, &o->state, "the parts served");
   rows.Find("state")->DefaultText("there are none");
 

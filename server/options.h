@@ -11,6 +11,7 @@
 
 #include "common/base/status.h"
 #include "common/graph/partition.h"
+#include "common/http/http_options.h"
 #include "common/program/options.h"
 #include "common/state/options/state_folder_options.h"
 #include "server/called_host.h"
@@ -49,6 +50,7 @@ struct ServerOptions {
   VerifyLevel verify = VerifyLevel::kContents;
   PartContents contents;     // what is opened and served (--serve)
   StateFolderOptions state;  // mutable tensors of the parts served
+  HttpOptions http;          // pages for probes, scrapers and operators; by default none
 
   // InvalidArgument naming the option, the value and what is allowed.
   [[nodiscard]] Status Validate() const;

@@ -17,18 +17,26 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/build_info.h"
 #include "common/base/host_port.h"
 #include "common/base/log.h"
 #include "common/base/printable.h"
 #include "common/base/units.h"
+#include "common/base/wall_clock.h"
+#include "common/metrics/buckets.h"
+#include "common/metrics/found_series.h"
+#include "common/metrics/process_metrics.h"
 #include "common/state/durable/system_env.h"
 #include "common/state/parts/part_states.h"
 #include "server/connections.h"
 #include "server/handlers/describe.h"
+#include "server/handlers/server_metrics.h"
 #include "server/health_service.h"
+#include "server/operator_port.h"
 #include "server/runtime/housekeeper.h"
 #include "server/runtime/memory_trimmer.h"
 #include "server/services.h"
+#include "server/stats_message.h"
 
 namespace halograph::server {
 namespace {
@@ -133,6 +141,18 @@ struct Server::State {
   // What is done beside the calls; after how long it is to be done again at the latest.
   std::chrono::nanoseconds KeepHouse();
 
+  // Why it takes no calls; empty: it does.
+  [[nodiscard]] std::string WhyNotReady() const;
+  // Starts the HTTP port, if there is one. Errors as HttpServer::Start.
+  [[nodiscard]] Status StartPort(const ServerOptions& options);
+  // What /status answers.
+  [[nodiscard]] Json StatusJson() const;
+
+  MetricRegistry metrics;
+  CallMetrics call_metrics{&metrics};
+  FoundHistograms* const sync_seconds = metrics.AddFoundHistograms(
+      {"halograph_state_sync_seconds", MetricUnit::kSeconds, "How long syncs of the log took."},
+      LatencyBounds(), {"part"});
   ServerStats stats;
   CallLog log;
   const std::shared_ptr<BufferPool> buffers;
@@ -147,11 +167,60 @@ struct Server::State {
   CancelToken ending;
   Housekeeper keeper;
   HealthService health;
+  ServerParts figures;
+  ServiceContext context;
+  std::atomic<bool> unhealthy = false;  // TurnUnhealthy
+  std::atomic<bool> serving = false;    // all below is made, and `context` is whole
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<grpc::Server> server;
   std::string address;
   int port = 0;
+  // Last: they read all above.
+  std::vector<MetricReader> readers;
+  std::vector<MetricReader> graph_readers;
+  std::unique_ptr<HttpServer> http;
 };
+
+std::string Server::State::WhyNotReady() const {
+  if (!serving) return "not ready: the server opens its partitions";
+  if (dispatcher.draining()) return "not ready: the server drains";
+  if (unhealthy) return "not ready: the server is about to drain";
+  return "";
+}
+
+Json Server::State::StatusJson() const {
+  if (serving) {
+    StatusOr<Json> status = ToStatusJson(TakeSnapshot(context, true));
+    if (status.ok()) return *std::move(status);
+    spdlog::warn("/status: {}", Message(status.status()));
+  }
+  return {{"program", "halograph-server"},
+          {"phase", serving ? "serving" : "opening"},
+          {"build_version", BuildVersion()},
+          {"uptime_seconds", stats.UptimeSeconds()},
+          {"unix_seconds", SecondsSince1970()}};
+}
+
+Status Server::State::StartPort(const ServerOptions& options) {
+  figures = {.dispatcher = &dispatcher,
+             .buffers = buffers.get(),
+             .waiting = &waiting,
+             .stats = &stats,
+             .clients = &log.clients(),
+             .slow_calls = &log.slow_calls(),
+             .metrics = &metrics,
+             .ready = [this] { return WhyNotReady().empty(); }};
+  readers = AddServerMetrics(&metrics, figures);
+  for (MetricReader& reader : AddProcessMetrics(&metrics, "halograph-server")) {
+    readers.push_back(std::move(reader));
+  }
+  HG_RETURN_IF_ERROR(metrics.status());
+  HG_ASSIGN_OR_RETURN(
+      http, StartOperatorPort(options.http, {.metrics = &metrics,
+                                             .why_not_ready = [this] { return WhyNotReady(); },
+                                             .status = [this] { return StatusJson(); }}));
+  return OkStatus();
+}
 
 std::chrono::nanoseconds Server::State::KeepHouse() {
   const auto now = std::chrono::steady_clock::now();
@@ -176,8 +245,11 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
 
 Status Server::State::OpenState(const ServerOptions& options) {
   if (env == nullptr) env = MakeSystemEnv(options.threads);
-  HG_ASSIGN_OR_RETURN(states,
-                      PartStates::Open(options.State(), graph->set(), graph->tensors(), *env));
+  StateOptions state = options.State();
+  state.on_sync = [this](int part, int64_t ns) {
+    sync_seconds->Of(std::to_string(part))->Observe(std::chrono::nanoseconds(ns));
+  };
+  HG_ASSIGN_OR_RETURN(states, PartStates::Open(state, graph->set(), graph->tensors(), *env));
   return OkStatus();
 }
 
@@ -197,12 +269,14 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                 std::unique_ptr<Env> env) {
   HG_RETURN_IF_ERROR(options.Validate());
   HG_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options.listen));
+  auto state = std::make_unique<State>(options);
+  state->env = std::move(env);
+  HG_RETURN_IF_ERROR(state->StartPort(options));
   HG_ASSIGN_OR_RETURN(
       std::unique_ptr<PartitionSet> parts,
       PartitionSet::Open(options.graph, options.parts, options.verify, options.contents));
-  auto state = std::make_unique<State>(options);
-  state->env = std::move(env);
-  ServiceContext context;
+  ServiceContext& context = state->context;
+  context.figures = &state->figures;
   context.graph = state->graph = std::make_shared<const ServedGraph>(std::move(parts));
   if (!options.state.folder.empty()) {
     HG_RETURN_IF_ERROR(state->OpenState(options));
@@ -210,6 +284,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   }
   context.calls = {.dispatcher = &state->dispatcher,
                    .stats = &state->stats,
+                   .metrics = &state->call_metrics,
                    .log = &state->log,
                    .buffers = state->buffers.get(),
                    .replies = &state->replies,
@@ -240,11 +315,16 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   state->server = builder.BuildAndStart();
   --starting;
   if (state->server == nullptr || port == 0) {
-    return FailedPrecondition("cannot listen on {}: {}", options.listen, WhyNot(address));
+    return FailedPrecondition("--listen: cannot listen on {}: {}", options.listen, WhyNot(address));
   }
   address.port = port;
   state->address = ToString(address);
   state->port = port;
+  HG_ASSIGN_OR_RETURN(state->figures.address, options.Advertised(state->address));
+  state->graph_readers =
+      AddGraphMetrics(&state->metrics, *context.graph, context.states, options.state.log_bytes);
+  HG_RETURN_IF_ERROR(state->metrics.status());
+  state->serving = true;
   state->health.SetServing(true);
   const ServedGraph& graph = *context.graph;
   spdlog::info("serving {} of {} of graph {} (identity {}) from {}: {}; {} threads",
@@ -266,7 +346,16 @@ Server::~Server() {
 
 const std::string& Server::address() const { return state_->address; }
 
-void Server::TurnUnhealthy() { state_->health.SetServing(false); }
+const std::string& Server::called() const { return state_->figures.address; }
+
+std::string Server::http_address() const {
+  return state_->http == nullptr ? "" : state_->http->address();
+}
+
+void Server::TurnUnhealthy() {
+  state_->unhealthy = true;
+  state_->health.SetServing(false);
+}
 
 bool Server::Drain(std::chrono::nanoseconds timeout) {
   const auto begin = std::chrono::steady_clock::now();

@@ -15,6 +15,7 @@
 #include "proto/methods/methods.h"
 #include "server/call.h"
 #include "server/handlers/served_graph.h"
+#include "server/handlers/server_metrics.h"
 #include "server/handlers/topology_files.h"
 
 namespace halograph::server {
@@ -26,6 +27,7 @@ struct ServiceContext {
   std::shared_ptr<const TopologyFiles> topology_files;
   int64_t max_message_bytes = 0;
   PartStates* states = nullptr;  // null: the server keeps no mutable tensors
+  const ServerParts* figures = nullptr;
 };
 
 // ReadTaskSet of KVService and, under its first name, of GraphService. InvalidArgument if `request`
@@ -43,6 +45,9 @@ inline constexpr std::string_view kAdminService = "halograph.v1.AdminService";
     const ServiceContext& context);
 // Do not fail.
 [[nodiscard]] StatusOr<std::unique_ptr<grpc::Service>> MakeKvService(const ServiceContext& context);
+// What Stats and /status tell; with metrics if they are wanted.
+[[nodiscard]] ServerSnapshot TakeSnapshot(const ServiceContext& context, bool metrics);
+
 [[nodiscard]] StatusOr<std::unique_ptr<grpc::Service>> MakeAdminService(
     const ServiceContext& context);
 

@@ -74,6 +74,13 @@ std::vector<HttpRoute> OperatorRoutes(OperatorPages pages) {
                         return ReplyOf(kJsonText, status(request));
                       }});
   }
+  if (pages.page != nullptr) {
+    routes.push_back({.path = "/ui",
+                      .access = HttpAccess::kGuarded,
+                      .handler = [page = std::move(pages.page)](const HttpRequest&) {
+                        return ReplyOf("text/html; charset=utf-8", page());
+                      }});
+  }
   for (const HttpAsset& asset : pages.assets) routes.push_back(AssetRoute(asset));
   routes.push_back(Entrance(routes));
   return routes;

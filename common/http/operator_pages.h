@@ -29,7 +29,8 @@ struct OperatorPages {
   // Why the program is not ready; empty: it is. Never waits: probes of all kinds wait for it.
   std::function<std::string()> why_not_ready;
   std::function<std::string(const HttpRequest&)> status;  // JSON; may take its time
-  std::vector<HttpAsset> assets;                          // the page is the one at /ui
+  std::function<std::string()> page;                      // HTML, at /ui; may take its time
+  std::vector<HttpAsset> assets;                          // of the page; or one at /ui is the page
 };
 
 // Empty functions have no page; without why_not_ready the program is always ready.

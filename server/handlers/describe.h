@@ -6,10 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "common/metrics/snapshot.h"
 #include "common/state/parts/part_states.h"
 #include "server/handlers/served_graph.h"
 #include "server/handlers/task_set.h"
+#include "server/runtime/client_table.h"
 #include "server/runtime/dispatcher.h"
+#include "server/runtime/slow_calls.h"
 #include "server/runtime/stats.h"
 
 namespace halograph::server {
@@ -53,6 +56,18 @@ struct ServerSnapshot {
   ServerStats::Recently recent;
   int num_parts = 0;                // of the graph
   std::map<int, StateStats> state;  // by part
+  // Of AddFigures (server_metrics.h).
+  MetricsSnapshot metrics;           // empty: they were not asked for
+  std::vector<SlowCall> slow_calls;  // the newest first
+  std::vector<ClientTable::Client> latest_clients;
+  double unix_seconds = 0;
+  std::string address;  // HOST:PORT that others call
+  int pid = 0;
+  std::string host_name;
+  int64_t request_memory_bytes = 0;
+  int64_t request_memory_limit_bytes = 0;
+  int64_t reply_memory_bytes = 0;
+  int64_t reply_memory_limit_bytes = 0;
 };
 [[nodiscard]] ServerSnapshot TakeSnapshot(const ServedGraph& graph, const ServerStats& stats,
                                           const Dispatcher& dispatcher, int64_t clients,

@@ -97,6 +97,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
     size_t waiting = 0;
   };
   [[nodiscard]] Usage usage() const;
+  [[nodiscard]] int64_t max_bytes() const { return max_bytes_; }
 
  private:
   friend class PooledBuffer;

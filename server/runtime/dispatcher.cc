@@ -23,6 +23,18 @@ std::string_view Waiting(Lane lane) {
 
 }  // namespace
 
+std::string_view LaneName(Lane lane) {
+  switch (lane) {
+    case Lane::kWork:
+      return "work";
+    case Lane::kState:
+      return "state";
+    case Lane::kSlow:
+      return "slow";
+  }
+  return "work";
+}
+
 Ticket& Ticket::operator=(Ticket&& other) noexcept {
   if (this != &other) {
     Leave();
@@ -133,6 +145,11 @@ bool Dispatcher::draining() const {
 int64_t Dispatcher::in_flight() const {
   const MutexLock lock(mutex_);
   return in_flight_;
+}
+
+int64_t Dispatcher::request_bytes() const {
+  const MutexLock lock(mutex_);
+  return request_bytes_;
 }
 
 void Dispatcher::ReleaseLocked(Lane lane, int64_t bytes) {

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "common/base/mutex.h"
@@ -35,6 +36,10 @@ enum class Lane : uint8_t {
   kState,  // what may wait for the disk of the mutable tensors, or for pushes before it: pushes
   kSlow,   // what takes long, or waits for pushes that are to come, whose threads it must not take
 };
+
+inline constexpr size_t kNumLanes = 3;
+// "work", "state" or "slow": as metrics name the pools.
+[[nodiscard]] std::string_view LaneName(Lane lane);
 
 // A call's place in flight. Movable; gives the place back when destroyed. The dispatcher must
 // outlive it.
@@ -104,6 +109,9 @@ class Dispatcher {
 
   [[nodiscard]] bool draining() const;
   [[nodiscard]] int64_t in_flight() const;
+  // Of requests in flight that are not answered; and how many may be.
+  [[nodiscard]] int64_t request_bytes() const;
+  [[nodiscard]] int64_t most_request_bytes() const { return limits_.request_bytes; }
   // The lane's; that of kWork if it has no threads of its own.
   [[nodiscard]] const ThreadPool& pool(Lane lane = Lane::kWork) const;
 

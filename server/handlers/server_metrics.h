@@ -1,0 +1,48 @@
+// What a server tells of itself beside its calls, as metrics that are read at each scrape: pools,
+// memory, partitions, the state of the mutable tensors, and whether it is ready.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/metrics/registry.h"
+#include "common/state/parts/part_states.h"
+#include "server/handlers/describe.h"
+#include "server/handlers/served_graph.h"
+#include "server/runtime/buffer_pool.h"
+#include "server/runtime/client_table.h"
+#include "server/runtime/dispatcher.h"
+#include "server/runtime/slow_calls.h"
+#include "server/runtime/stats.h"
+#include "server/runtime/waiting_calls.h"
+
+namespace halograph::server {
+
+// All outlive the readers.
+struct ServerParts {
+  const Dispatcher* dispatcher = nullptr;
+  const BufferPool* buffers = nullptr;
+  const WaitingCalls* waiting = nullptr;
+  const ServerStats* stats = nullptr;
+  const ClientTable* clients = nullptr;
+  const SlowCalls* slow_calls = nullptr;
+  const MetricRegistry* metrics = nullptr;
+  std::function<bool()> ready;
+  std::string address = {};  // that others call
+};
+
+// From the start on.
+[[nodiscard]] std::vector<MetricReader> AddServerMetrics(MetricRegistry* metrics,
+                                                         const ServerParts& server);
+// Once the graph is open. `states`: null if no mutable tensors are kept. `log_limit_bytes`: of a
+// part's log.
+[[nodiscard]] std::vector<MetricReader> AddGraphMetrics(MetricRegistry* metrics,
+                                                        const ServedGraph& graph,
+                                                        const PartStates* states,
+                                                        int64_t log_limit_bytes);
+
+// Puts into a snapshot what the server tells of its process; metrics if they are `wanted`.
+void AddFigures(const ServerParts& server, bool wanted, ServerSnapshot* snapshot);
+
+}  // namespace halograph::server

@@ -1,0 +1,161 @@
+#include "server/stats_message.h"
+
+#include <utility>
+
+#include <google/protobuf/util/json_util.h>
+
+#include "halograph/v1/admin.pb.h"
+#include "proto/methods/methods.h"
+#include "proto/state/tensor_messages.h"
+#include "server/messages.h"
+
+namespace halograph::server {
+namespace {
+
+double InSeconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+void ToProto(const FamilySnapshot& family, v1::Metric* out) {
+  out->set_name(family.name);
+  out->set_kind(static_cast<v1::MetricKind>(family.kind));
+  out->set_unit(std::string(UnitName(family.unit)));
+  out->set_help(family.help);
+  if (!family.series.empty()) {
+    const std::vector<double>& bounds = family.series.front().histogram.bounds;
+    out->mutable_bounds()->Add(bounds.begin(), bounds.end());
+  }
+  for (const SeriesSnapshot& series : family.series) {
+    v1::Series* told = out->add_series();
+    for (const auto& [name, value] : series.labels) {
+      v1::Label* label = told->add_labels();
+      label->set_name(name);
+      label->set_value(value);
+    }
+    told->set_value(series.value);
+    if (family.kind != MetricKind::kHistogram) continue;
+    told->set_count(series.histogram.count);
+    told->set_sum(series.histogram.sum);
+    if (series.histogram.count == 0) continue;
+    told->mutable_counts()->Add(series.histogram.counts.begin(), series.histogram.counts.end());
+  }
+}
+
+void ToProto(const SlowCall& call, v1::SlowCall* out) {
+  out->set_unix_seconds(call.unix_seconds);
+  out->set_method(call.method);
+  out->set_host(call.host);
+  out->set_rank(call.rank);
+  out->set_request_id(call.request_id);
+  out->set_trace_id(call.trace_id);
+  out->set_status(call.status);
+  out->set_answering_seconds(InSeconds(call.answering));
+  out->set_sending_seconds(InSeconds(call.sending));
+  out->set_request_bytes(call.request_bytes);
+  out->set_reply_bytes(call.reply_bytes);
+}
+
+void ToProto(const ClientTable::Client& client, ClientTable::Clock::time_point now,
+             v1::ClientStats* out) {
+  out->set_host(client.host);
+  out->set_rank(client.rank);
+  out->set_calls(client.calls);
+  out->set_errors(client.errors);
+  out->set_sent_bytes(client.sent_bytes);
+  out->set_in_flight(client.in_flight);
+  out->set_silent_seconds(InSeconds(now - client.last));
+  out->set_known_seconds(InSeconds(now - client.first));
+}
+
+void ToProto(Method method, const MethodStats::Snapshot& stats, v1::MethodStats* out) {
+  out->set_method(std::string(MethodName(method)));
+  out->set_calls(stats.calls);
+  out->set_errors(stats.errors);
+  out->set_in_flight(stats.in_flight);
+  out->set_request_bytes(stats.request_bytes);
+  out->set_reply_bytes(stats.reply_bytes);
+  for (size_t b = 0; b < LatencyHistogram::kBuckets; ++b) {
+    v1::Bucket* bucket = out->add_latency();
+    bucket->set_upper_seconds(LatencyHistogram::Upper(b));
+    bucket->set_count(stats.latency.counts[b]);
+  }
+  out->set_p50_seconds(stats.latency.Quantile(0.5));
+  out->set_p99_seconds(stats.latency.Quantile(0.99));
+}
+
+// What a server tells of its own process beside its calls.
+void AddFigures(const ServerSnapshot& snapshot, v1::StatsReply* reply) {
+  const auto now = ClientTable::Clock::now();
+  for (const FamilySnapshot& family : snapshot.metrics.families) {
+    ToProto(family, reply->add_metrics());
+  }
+  for (const SlowCall& call : snapshot.slow_calls) ToProto(call, reply->add_slow_calls());
+  for (const ClientTable::Client& client : snapshot.latest_clients) {
+    ToProto(client, now, reply->add_client_list());
+  }
+  reply->set_unix_seconds(snapshot.unix_seconds);
+  reply->set_phase(snapshot.draining ? "draining" : "serving");
+  reply->set_address(snapshot.address);
+  reply->set_pid(snapshot.pid);
+  reply->set_host_name(snapshot.host_name);
+  reply->set_request_memory_bytes(snapshot.request_memory_bytes);
+  reply->set_request_memory_limit_bytes(snapshot.request_memory_limit_bytes);
+  reply->set_reply_memory_bytes(snapshot.reply_memory_bytes);
+  reply->set_reply_memory_limit_bytes(snapshot.reply_memory_limit_bytes);
+}
+
+v1::StatsReply ToMessage(const ServerSnapshot& snapshot) {
+  v1::StatsReply reply;
+  reply.set_identity(snapshot.identity);
+  reply.set_graph_name(snapshot.graph_name);
+  reply.set_build_version(snapshot.build_version);
+  for (const int part : snapshot.parts) reply.add_parts(static_cast<uint32_t>(part));
+  reply.set_serving(snapshot.serving);
+  reply.set_uptime_seconds(snapshot.uptime_seconds);
+  reply.set_pool_threads(snapshot.pool_threads);
+  reply.set_pool_queued(snapshot.pool_queued);
+  reply.set_pool_queue_capacity(snapshot.pool_queue_capacity);
+  reply.set_state_threads(snapshot.state_threads);
+  reply.set_state_queued(snapshot.state_queued);
+  reply.set_state_queue_capacity(snapshot.state_queue_capacity);
+  reply.set_draining(snapshot.draining);
+  reply.set_clients(snapshot.clients);
+  reply.set_failovers(snapshot.failovers);
+  reply.set_recent_seconds(snapshot.recent.seconds);
+  reply.set_num_parts(static_cast<uint32_t>(snapshot.num_parts));
+  for (const auto& [part, state] : snapshot.state) ToProto(part, state, reply.add_state());
+  for (size_t m = 0; m < kNumMethods; ++m) {
+    ToProto(static_cast<Method>(m), snapshot.methods[m], reply.add_methods());
+    ToProto(static_cast<Method>(m), snapshot.recent.methods[m], reply.add_recent());
+  }
+  AddFigures(snapshot, &reply);
+  return reply;
+}
+
+}  // namespace
+
+StatusOr<bool> ParseStatsRequest(grpc::ByteBuffer* bytes) {
+  v1::StatsRequest message;
+  HG_RETURN_IF_ERROR(Parse(bytes, &message));
+  return message.metrics();
+}
+
+StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot) {
+  return Serialize(ToMessage(snapshot));
+}
+
+StatusOr<Json> ToStatusJson(const ServerSnapshot& snapshot) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string text;
+  const auto printed =
+      google::protobuf::util::MessageToJsonString(ToMessage(snapshot), &text, options);
+  if (!printed.ok()) return Internal("the statistics are no JSON: {}", printed.ToString());
+  Json status = Json::parse(text, nullptr, false);
+  if (!status.is_object()) return Internal("the statistics are no JSON");
+  status["program"] = "halograph-server";
+  return status;
+}
+
+}  // namespace halograph::server

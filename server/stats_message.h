@@ -1,0 +1,18 @@
+// What AdminService/Stats and /status answer, of a server's figures. Pure functions.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include "common/base/status.h"
+#include "common/storage/json.h"
+#include "server/handlers/describe.h"
+
+namespace halograph::server {
+
+// Whether the reply is to have metrics. InvalidArgument if the bytes are no StatsRequest.
+[[nodiscard]] StatusOr<bool> ParseStatsRequest(grpc::ByteBuffer* bytes);
+[[nodiscard]] StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot);
+// The same in protobuf's JSON (64-bit integers are text), with all fields, and "program".
+[[nodiscard]] StatusOr<Json> ToStatusJson(const ServerSnapshot& snapshot);
+
+}  // namespace halograph::server

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""The HTTP port of a server: what probes, scrapers and people are shown."""
+import json
+import signal
+import urllib.error
+import urllib.request
+
+from harness import programs
+from harness.cora_in_two import CoraInTwoTest
+
+
+def get(address, path):
+    """The status and the text."""
+    try:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=60) as reply:
+            return reply.status, reply.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+class HttpPortTest(CoraInTwoTest):
+    def start_with_port(self, *args):
+        file = self.box.folder / "http"
+        server = self.box.start_server(self.graph, "all", "--http-listen", "127.0.0.1:0",
+                                   "--http-address-file", file, *args)
+        address = programs.address(server)
+        return server, address, file.read_text().strip()
+
+    def test_a_server_shows_what_it_counts(self):
+        server, address, port = self.start_with_port("--state", self.box.folder / "state")
+        programs.must(self.box.run("halograph-ctl", "status", "--servers", address))
+        code, text = get(port, "/metrics")
+        self.assertEqual(code, 200)
+        lines = text.splitlines()
+        self.assertIn('grpc_server_call_started_total'
+                      '{grpc_method="halograph.v1.AdminService/Stats"} 1', lines)
+        self.assertIn('grpc_server_call_started_total'
+                      '{grpc_method="halograph.v1.KVService/Pull"} 0', lines)
+        self.assertIn("halograph_server_ready 1", lines)
+        for part in "01":
+            self.assertIn(f'halograph_partition_served{{part="{part}"}} 1', lines)
+            self.assertIn(f'halograph_state_lsn{{part="{part}"}} 0', lines)
+        self.assertEqual(get(port, "/livez"), (200, "ok\n"))
+        self.assertEqual(get(port, "/readyz"), (200, "ok\n"))
+
+        code, text = get(port, "/status")
+        status = json.loads(text)
+        self.assertEqual((code, status["program"], status["phase"], status["address"]),
+                         (200, "halograph-server", "serving", address))
+        stats = {method["method"]: int(method["calls"]) for method in status["methods"]}
+        self.assertEqual(stats["AdminService/Stats"], 1, "pages are no calls")
+        self.assertEqual([int(part["part"]) for part in status["state"]], [0, 1])
+        names = {metric["name"] for metric in status["metrics"]}
+        self.assertIn("grpc_server_call_duration_seconds", names)
+
+        _, text = get(port, "/status?cluster")
+        cluster = json.loads(text)
+        self.assertEqual([(one["address"], one["self"]) for one in cluster["servers"]],
+                         [(address, True)])
+        self.assertIn("this server alone", cluster["why_alone"])
+        code, page = get(port, "/ui")
+        self.assertEqual(code, 200)
+        self.assertIn(address, page)
+        self.assertEqual(get(port, "/ui/app.js")[0], 200)
+        server.signal(signal.SIGTERM)
+        self.assertEqual(server.wait(60), 0)
+
+    def test_a_server_that_is_about_to_drain_is_not_ready(self):
+        server, _, port = self.start_with_port("--drain-delay", "1h")
+        server.signal(signal.SIGTERM)
+        programs.wait_until(lambda: get(port, "/readyz")[0] == 503, "it is not ready")
+        self.assertIn("drain", get(port, "/readyz")[1])
+        self.assertEqual(get(port, "/livez"), (200, "ok\n"))
+        server.end()
+
+
+if __name__ == "__main__":
+    programs.main()
