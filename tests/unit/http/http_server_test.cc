@@ -372,9 +372,16 @@ TEST_F(HttpServerTest, ProbesAreAnsweredWhileOthersDrip) {
   EXPECT_EQ(Get("/livez").status, 200);
   for (const RawClient& client : dripping) EXPECT_TRUE(client.Send("t"));
   EXPECT_EQ(Get("/metrics").status, 200);
-  EXPECT_EQ(server_->connections(), 300U) << "some were closed";
-  EXPECT_TRUE(dripping.front().Send(": localhost\r\n\r\n"));
-  EXPECT_EQ(ParseReply(dripping.front().ReadAll()).status, 200);
+  int answered = 0;  // none was closed for the probe
+  for (const RawClient& client : dripping) {
+    client.Send(": localhost\r\n\r\n");
+    answered += ParseReply(client.ReadAll()).status == 200 ? 1 : 0;
+  }
+  for (const RawClient& client : silent) {
+    client.Send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    answered += ParseReply(client.ReadAll()).status == 200 ? 1 : 0;
+  }
+  EXPECT_EQ(answered, 300);
 }
 
 TEST_F(HttpServerTest, ProbesAreAnsweredWhileOthersDoNotRead) {
@@ -469,7 +476,8 @@ TEST_F(HttpServerTest, WhoComesWhenAllConnectionsAreTakenGetsInSoon) {
   std::atomic<int64_t> now = 0;
   HttpBounds bounds = Patient();
   bounds.connections = 40;
-  bounds.sweep = {.pace = milliseconds(1), .now = [&] {
+  // Only that the server is crowded ends a connection.
+  bounds.sweep = {.longest = std::chrono::hours(100000), .pace = milliseconds(1), .now = [&] {
                     return std::chrono::steady_clock::time_point(seconds(now.load()));
                   }};
   Start(bounds);
