@@ -30,7 +30,7 @@ void AddPartsWithoutServer(const UiData& data, std::vector<std::string>& problem
   }
   if (missing.empty()) return;
   problems.push_back(
-      fmt::format("Nobody serves part {}. Start a server for it, or add its address to --peers.",
+      fmt::format("Nobody serves part {}. Start a server for it.",
                   ListSome(missing, kMostPartsNamed, [](int part) { return part; })));
 }
 
@@ -181,7 +181,7 @@ std::vector<std::string> Problems(const UiData& data) {
     if (server.identity != identity) {
       problems.push_back(
           fmt::format("{} serves another graph, \"{}\": start it with the folder of "
-                      "the others, or take it out of --peers.",
+                      "the others.",
                       server.address, server.graph));
     }
     AddProblemsOf(server, speeds[i], problems);

@@ -171,8 +171,9 @@ class CommandsTest(ProgramTest):
 class CommandNamesTest(ProgramTest):
     def test_commands_that_are_missing_or_unknown_are_refused(self):
         for words, message in (
-                (["halograph-ctl"], "no command is given, expected status or state"),
-                (["halograph-ctl", "statsu"], "unknown command 'statsu', expected status or state; did "),
+                (["halograph-ctl"], "no command is given, expected status, why, doctor or state"),
+                (["halograph-ctl", "statsu"],
+                 "unknown command 'statsu', expected status, why, doctor or state; did "),
                 (["halograph-partition"], "no command is given, expected run, "),
                 (["halograph-partition", "generate"], "no command is given, expected rmat, "),
                 (["halograph-partition", "dance"], "unknown command 'dance', expected run, ")):
@@ -189,6 +190,7 @@ class AdvisedOptionsTest(ProgramTest):
     def options(self):
         found = set()
         calls = [[case.program, *case.command] for case in CASES]
+        calls += [["halograph-ctl", "why"], ["halograph-ctl", "doctor"]]
         calls += [["halograph-train", "--model", name] for name in model_names(self.box)]
         for call in calls:
             help_text = self.box.run(*call, "--help").out
@@ -256,7 +258,7 @@ class LittleMemoryTest(ProgramTest):
         self.assertRegex(last, rf"\A{program}: (rank 0: )?(\w+: )?(out of|no) memory")
 
     def test_a_server_says_that_memory_ran_out(self):
-        for mebibytes in (80, 100):
+        for mebibytes in (100, 120):
             self.assertEndsForWantOfMemory(mebibytes, "halograph-server", "--graph", self.graph,
                                            "--part", "0", "--listen", "127.0.0.1:0")
 
