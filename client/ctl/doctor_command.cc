@@ -3,25 +3,17 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "client/ctl/ask_stats.h"
 #include "client/ctl/doctor/checkup.h"
 #include "client/ctl/http_get.h"
-#include "client/ctl/trainer_ports.h"
-#include "client/remote_options.h"
+#include "client/ctl/two_looks.h"
 #include "common/base/host_port.h"
 
 namespace halograph::ctl {
 
-struct DoctorOptions {
-  RemoteOptions remote;
-  TrainerPorts trainers;
-  std::chrono::nanoseconds seconds = std::chrono::seconds(1);
-  bool json = false;
-};
+struct DoctorOptions : LookOptions {};
 
 namespace {
 
@@ -54,21 +46,6 @@ StatusOr<Checkup> LookAt(const DoctorOptions& options) {
   Checkup checkup;
   checkup.servers.resize(options.remote.servers.size());
   checkup.trainers.resize(options.trainers.addresses.size());
-  StatsAsker asker(options.remote);
-  const auto ask = [&](ServerReading ServerSeen::*of_server,
-                       TrainerReading TrainerSeen::*of_trainer) -> Status {
-    auto asked = std::async(std::launch::async,
-                            [&] { return AskTrainers(options.trainers, options.remote.timeout); });
-    std::vector<ServerReading> servers = asker.Ask();
-    HG_ASSIGN_OR_RETURN(std::vector<TrainerReading> trainers, asked.get());
-    for (size_t i = 0; i < servers.size(); ++i) {
-      checkup.servers[i].*of_server = std::move(servers[i]);
-    }
-    for (size_t i = 0; i < trainers.size(); ++i) {
-      checkup.trainers[i].*of_trainer = std::move(trainers[i]);
-    }
-    return OkStatus();
-  };
   auto of_trainers = std::async(std::launch::async, [&] {
     return FindNames(options.trainers.addresses, options.remote.timeout);
   });
@@ -76,9 +53,16 @@ StatusOr<Checkup> LookAt(const DoctorOptions& options) {
   for (size_t i = 0; i < names.size(); ++i) checkup.servers[i].name = std::move(names[i]);
   names = of_trainers.get();
   for (size_t i = 0; i < names.size(); ++i) checkup.trainers[i].name = std::move(names[i]);
-  HG_RETURN_IF_ERROR(ask(&ServerSeen::first, &TrainerSeen::first));
-  std::this_thread::sleep_for(options.seconds);
-  HG_RETURN_IF_ERROR(ask(&ServerSeen::second, &TrainerSeen::second));
+  HG_ASSIGN_OR_RETURN(auto looks, LookTwice(options));
+  auto& [first, second] = looks;
+  for (size_t i = 0; i < checkup.servers.size(); ++i) {
+    checkup.servers[i].first = std::move(first.servers[i]);
+    checkup.servers[i].second = std::move(second.servers[i]);
+  }
+  for (size_t i = 0; i < checkup.trainers.size(); ++i) {
+    checkup.trainers[i].first = std::move(first.trainers[i]);
+    checkup.trainers[i].second = std::move(second.trainers[i]);
+  }
   return checkup;
 }
 
@@ -104,16 +88,12 @@ std::shared_ptr<DoctorOptions> AddDoctorCommand(Program& program) {
       "Looks at servers and trainers before a job, or in a hang: addresses, who answers, versions, "
       "graphs, parts, clocks, descriptors, memory, disks, and who waits for whom. Each line is ok, "
       "look or fault, with what to do. Exits with 1 if there is a fault.");
-  options->remote.timeout = std::chrono::seconds(5);
-  options->remote.channels_per_server = 1;
-  AddServersRow(command.options(), &options->remote, "addresses of the servers").Required();
-  AddTrainerRows(command.options(), &options->trainers);
-  command.options()
-      .Add("seconds", &options->seconds, "time between two looks, to see what moves")
-      .Range(std::chrono::milliseconds(10), std::chrono::hours(1));
-  command.options().Add("json", &options->json, "print JSON instead of text");
-  command.options().Group("Calls");
-  AddCallRows(command.options(), &options->remote, "how long to wait for an answer");
+  options->seconds = std::chrono::seconds(1);
+  AddLookRows(command,
+              {.servers = "addresses of the servers",
+               .seconds = "time between two looks, to see what moves",
+               .least = std::chrono::milliseconds(10)},
+              options.get());
   command.Run([options = options.get()] { return Doctor(*options); });
   command.PrintsItsWork();
   return options;
