@@ -1,5 +1,6 @@
 #include "common/storage/json.h"
 
+#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -82,6 +83,20 @@ std::string CanonicalJson(const Json& value) {
 
 std::string PrintableJson(const Json& value) {
   return value.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+std::optional<double> NumberIn(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_string()) return {};
+  const auto& text = value.get_ref<const std::string&>();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "Infinity") return kInfinity;
+  if (text == "-Infinity") return -kInfinity;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return number;
 }
 
 StatusOr<int64_t> GetInt(const Json& object, std::string_view key, std::string_view where) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,10 @@ using Json = nlohmann::json;  // objects keep their keys sorted
 // For people and their terminals: indented, in ASCII, with a line feed at the end. Bytes that are
 // no UTF-8 become U+FFFD.
 [[nodiscard]] std::string PrintableJson(const Json& value);
+
+// A number, or one that is text, as protobuf's JSON has 64-bit integers, NaN and infinities.
+// Nothing: it is neither.
+[[nodiscard]] std::optional<double> NumberIn(const Json& value);
 
 // Fields of an object. DataLoss naming `where`, the field, and what was found: missing, wrong type.
 [[nodiscard]] StatusOr<int64_t> GetInt(const Json& object, std::string_view key,

@@ -1,8 +1,6 @@
 #include "client/ctl/why/metric_values.h"
 
 #include <algorithm>
-#include <charconv>
-#include <limits>
 #include <utility>
 
 namespace halograph::ctl {
@@ -12,23 +10,9 @@ namespace {
 constexpr size_t kMostSeries = 200000;
 constexpr size_t kMostBuckets = 1024;
 
-// Numbers, and whole ones as text too, as protobuf's JSON has them.
-std::optional<double> ToNumber(const Json& value) {
-  if (value.is_number()) return value.get<double>();
-  if (!value.is_string()) return {};
-  const auto& text = value.get_ref<const std::string&>();
-  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (text == "Infinity") return std::numeric_limits<double>::infinity();
-  if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return number;
-}
-
 double NumberOf(const Json& object, const char* key) {
   const auto found = object.find(key);
-  return found == object.end() ? 0 : ToNumber(*found).value_or(0);
+  return found == object.end() ? 0 : NumberIn(*found).value_or(0);
 }
 
 int64_t CountOf(double number) {
@@ -39,7 +23,7 @@ std::vector<double> NumbersOf(const Json& object, const char* key) {
   std::vector<double> numbers;
   const auto found = object.find(key);
   if (found == object.end() || !found->is_array() || found->size() > kMostBuckets) return numbers;
-  for (const Json& one : *found) numbers.push_back(ToNumber(one).value_or(0));
+  for (const Json& one : *found) numbers.push_back(NumberIn(one).value_or(0));
   return numbers;
 }
 

@@ -1,5 +1,6 @@
 #include "common/storage/json.h"
 
+#include <cmath>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -13,6 +14,18 @@ namespace {
 using absl::StatusCode;
 using testing::AllOf;
 using testing::HasSubstr;
+
+TEST(NumberInTest, NumbersMayBeTextAndNothingElseIsOne) {
+  EXPECT_EQ(NumberIn(Json(7)), 7);
+  EXPECT_EQ(NumberIn(Json("9007199254740993")), 9007199254740992.0) << "the nearest there is";
+  EXPECT_EQ(NumberIn(Json("-0.5")), -0.5);
+  EXPECT_TRUE(std::isnan(*NumberIn(Json("NaN"))));
+  EXPECT_EQ(NumberIn(Json("Infinity")), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(NumberIn(Json("-Infinity")), -std::numeric_limits<double>::infinity());
+  for (const Json& none : {Json("7 "), Json(""), Json("x"), Json(true), Json(), Json::array({7})}) {
+    EXPECT_FALSE(NumberIn(none).has_value()) << none;
+  }
+}
 
 TEST(ParseJsonTest, ErrorNamesSourceLineAndColumn) {
   const auto value = ParseJson("{\n  \"a\": ,\n}", "settings");
