@@ -11,6 +11,18 @@ SCHEMA_VERSION = 37  # Grafana 9; later ones bring it forward when they load it
 DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
+def functions_of(chosen, buckets=None):
+    """`rate` and `quantile` of the series that `chosen` selects, and of these buckets, where a call
+    names no others."""
+    def rate(metric, selector=chosen):
+        return f"rate({metric}{selector}[$__rate_interval])"
+
+    def quantile(q, by, metric=buckets, selector=chosen):
+        return f"histogram_quantile({q}, sum by ({by}, le) ({rate(metric, selector)}))"
+
+    return rate, quantile
+
+
 class Panel:
     """`queries` are pairs of a legend and an expression of PromQL; `says` explains what to look for.
 

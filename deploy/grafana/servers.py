@@ -1,18 +1,11 @@
 """Servers: are all partitions served, how fast are calls, which bound is near, who is slower than the others."""
-from dashboard import dashboard, heatmap, lines, stat, table, variable
+from dashboard import dashboard, functions_of, heatmap, lines, stat, table, variable
 
 SERVERS = '{job=~"$job",instance=~"$instance"}'
 PARTS = '{job=~"$job",instance=~"$instance",part=~"$part"}'
 DATA = '{job=~"$job",instance=~"$instance",grpc_method=~".*/(Sample|Pull|Push)"}'
 CALLS = "grpc_server_call_duration_seconds"
-
-
-def rate(metric, selector=SERVERS):
-    return f"rate({metric}{selector}[$__rate_interval])"
-
-
-def quantile(q, by, metric=f"{CALLS}_bucket", selector=SERVERS):
-    return f"histogram_quantile({q}, sum by ({by}, le) ({rate(metric, selector)}))"
+rate, quantile = functions_of(SERVERS, f"{CALLS}_bucket")
 
 
 def share(metric, limit):

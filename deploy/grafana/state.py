@@ -1,19 +1,12 @@
 """State: pushes, how far readers are behind, the log and its syncs, checkpoints and recovery."""
-from dashboard import dashboard, heatmap, lines, stat, table, variable
+from dashboard import dashboard, functions_of, heatmap, lines, stat, table, variable
 
 PARTS = '{job=~"$job",part=~"$part"}'
 # Servers have no label for the partition in what is not counted by it.
 SERVERS = '{job=~"$job",instance=~"$instance"}'
 PUSH = '{job=~"$job",instance=~"$instance",grpc_method=~".*/Push"}'
 SYNC = "halograph_state_sync_seconds_bucket"
-
-
-def rate(metric, selector=PARTS):
-    return f"rate({metric}{selector}[$__rate_interval])"
-
-
-def quantile(q, by, metric, selector=PARTS):
-    return f"histogram_quantile({q}, sum by ({by}, le) ({rate(metric, selector)}))"
+rate, quantile = functions_of(PARTS)
 
 
 VARIABLES = [

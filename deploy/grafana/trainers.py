@@ -1,18 +1,11 @@
 """Trainers: how long a step takes, what it waits for, which rank holds up the others."""
-from dashboard import dashboard, heatmap, lines, stat, table, variable
+from dashboard import dashboard, functions_of, heatmap, lines, stat, table, variable
 
 RANKS = '{job=~"$job",rank=~"$rank"}'
 # What every program has, and calls to servers, may have no label for the rank.
 PROCESSES = '{job=~"$job",instance=~"$instance"}'
 STEP = "halograph_trainer_step_seconds"
-
-
-def rate(metric, selector=RANKS):
-    return f"rate({metric}{selector}[$__rate_interval])"
-
-
-def quantile(q, by, metric, selector=RANKS):
-    return f"histogram_quantile({q}, sum by ({by}, le) ({rate(metric, selector)}))"
+rate, quantile = functions_of(RANKS)
 
 
 def a_step(metric):
