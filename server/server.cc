@@ -174,6 +174,7 @@ struct Server::State {
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<grpc::Server> server;
   std::string address;
+  std::string called;  // by others
   int port = 0;
   // Last: they read all above.
   std::vector<MetricReader> readers;
@@ -209,7 +210,8 @@ Status Server::State::StartPort(const ServerOptions& options) {
              .clients = &log.clients(),
              .slow_calls = &log.slow_calls(),
              .metrics = &metrics,
-             .ready = [this] { return WhyNotReady().empty(); }};
+             .ready = [this] { return WhyNotReady().empty(); },
+             .address = [this] { return serving ? called : ""; }};
   readers = AddServerMetrics(&metrics, figures);
   for (MetricReader& reader : AddProcessMetrics(&metrics, "halograph-server")) {
     readers.push_back(std::move(reader));
@@ -320,7 +322,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   address.port = port;
   state->address = ToString(address);
   state->port = port;
-  HG_ASSIGN_OR_RETURN(state->figures.address, options.Advertised(state->address));
+  HG_ASSIGN_OR_RETURN(state->called, options.Advertised(state->address));
   state->graph_readers =
       AddGraphMetrics(&state->metrics, *context.graph, context.states, options.state.log_bytes);
   HG_RETURN_IF_ERROR(state->metrics.status());
@@ -346,7 +348,7 @@ Server::~Server() {
 
 const std::string& Server::address() const { return state_->address; }
 
-const std::string& Server::called() const { return state_->figures.address; }
+const std::string& Server::called() const { return state_->called; }
 
 std::string Server::http_address() const {
   return state_->http == nullptr ? "" : state_->http->address();

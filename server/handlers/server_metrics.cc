@@ -206,7 +206,7 @@ void AddFigures(const ServerParts& server, bool wanted, ServerSnapshot* snapshot
   snapshot->slow_calls = server.slow_calls->Take();
   snapshot->latest_clients = server.clients->Latest(kMostClients);
   snapshot->unix_seconds = SecondsSince1970();
-  snapshot->address = server.address;
+  snapshot->address = server.address();
   snapshot->pid = getpid();
   snapshot->host_name = HostName();
   snapshot->request_memory_bytes = server.dispatcher->request_bytes();

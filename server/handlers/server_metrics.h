@@ -29,7 +29,7 @@ struct ServerParts {
   const SlowCalls* slow_calls = nullptr;
   const MetricRegistry* metrics = nullptr;
   std::function<bool()> ready;
-  std::string address = {};  // that others call
+  std::function<std::string()> address;  // that others call; empty: it is not known yet
 };
 
 // From the start on.
