@@ -118,6 +118,9 @@ struct StateStats {
   int64_t syncs = 0;
   double recovery_seconds = 0;  // when the store was opened
   int64_t replayed_pushes = 0;
+  // Taken since the store was opened, to tensors that were dropped too; of the rows each.
+  int64_t taken_pushes = 0;
+  int64_t taken_rows = 0;
   int64_t checkpoints = 0;
   // Since the last checkpoint, or since the store was opened if none was made since.
   double checkpoint_age_seconds = 0;

@@ -198,6 +198,8 @@ StateStats Store::stats() const {
   stats.syncs = log.syncs;
   stats.recovery_seconds = recovery_seconds_;
   stats.replayed_pushes = log.replayed;
+  stats.taken_pushes = taken_pushes_;
+  stats.taken_rows = taken_rows_;
   stats.checkpoints = checkpoints_;
   stats.checkpoint_age_seconds =
       static_cast<double>(env_.scheduler().NowNs() - checkpointed_ns_) * 1e-9;

@@ -231,7 +231,9 @@ class Store : public StateStore {
   bool admin_busy_ = false;
   bool step_snapshot_waits_ = false;
   bool restoring_ = false;
-  Status unreadable_;  // why rows cannot be read
+  Status unreadable_;         // why rows cannot be read
+  int64_t taken_pushes_ = 0;  // since it was opened
+  int64_t taken_rows_ = 0;
   int64_t checkpoints_ = 0;
   int64_t checkpointed_ns_ = 0;  // when the last was made, or the store was opened
   double recovery_seconds_ = 0;

@@ -65,7 +65,8 @@ Status Store::Begin() {
   HG_RETURN_IF_ERROR(LoadTensors());
   HG_RETURN_IF_ERROR(LoadCheckpoint());
   HG_RETURN_IF_ERROR(OpenLog());
-  RemoveUnusedFiles();  // now that all that is used was read and fits together
+  RemoveUnusedFiles();              // now that all that is used was read and fits together
+  taken_pushes_ = taken_rows_ = 0;  // without what was replayed
   checkpointed_ns_ = env_.scheduler().NowNs();
   recovery_seconds_ = static_cast<double>(checkpointed_ns_ - begin) * 1e-9;
   checkpointer_ = std::make_unique<BackgroundWork>("hg-checkpoint", env_.scheduler(),

@@ -258,6 +258,8 @@ Store::Work Store::Plan(LiveTensor& tensor, const LogRecord& record) noexcept {
   LiveTensor::Progress& progress = tensor.progress;
   ++progress.pushes;
   progress.pushed_rows += std::ssize(record.push.ids);
+  ++taken_pushes_;
+  taken_rows_ += std::ssize(record.push.ids);
   progress.unapplied.insert(record.lsn);
   Work work;
   work.ticket = tensor.turns.Take();

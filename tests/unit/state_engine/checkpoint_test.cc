@@ -281,6 +281,23 @@ TEST_F(StoreCheckpointTest, ItTellsOfEachSyncAndHowOldTheLastCheckpointIs) {
   store_.reset();  // it tells of its last syncs, too
 }
 
+TEST_F(StoreCheckpointTest, PushesTakenAreCountedFromTheStartAndNeverTakenBack) {
+  OpenWith(Embedding());
+  PushMany(1, 5);
+  MustSnapshot("s");
+  PushMany(6, 8);
+  const StateStats before = store_->stats();
+  EXPECT_EQ(before.taken_pushes, 8);
+  EXPECT_GT(before.taken_rows, 0);
+  ASSERT_TRUE(store_->RestoreSnapshot("s").ok());
+  EXPECT_EQ(store_->stats().tensors[0].pushes, 5) << "what its rows show";
+  EXPECT_EQ(store_->stats().taken_pushes, 8);
+  EXPECT_EQ(store_->stats().taken_rows, before.taken_rows);
+  MustOpen();
+  EXPECT_EQ(store_->stats().taken_pushes, 0);
+  EXPECT_EQ(store_->stats().taken_rows, 0);
+}
+
 TEST_F(StoreCheckpointTest, ChainOfIncrementsIsMergedAndOldFilesGo) {
   OpenWith(Embedding());
   for (uint64_t i = 1; i <= 30; ++i) {
