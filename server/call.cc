@@ -105,8 +105,9 @@ class Call final : public grpc::ServerUnaryReactor {
 
   void RunOnLane() {
     // The task may end this call, and with it this object, before Run returns.
-    const auto task = [this, lane = scope_.lane, queued = Clock::now()] {
-      environment_.metrics->Waited(lane, Clock::now() - queued);
+    queued_ = Clock::now();
+    const auto task = [this] {
+      environment_.metrics->Waited(scope_.lane, Clock::now() - queued_);
       Execute();
     };
     if (Status status = environment_.dispatcher->Run(task, scope_.lane); !status.ok()) {
@@ -122,7 +123,9 @@ class Call final : public grpc::ServerUnaryReactor {
     const Status status = Guarded();
     if (!status.ok() && scope_.lane != lane) return Move();
     if (!status.ok() && scope_.wait_for && !scope_.waited) return WaitForOthers();
-    if (!status.ok() && memory_.missing_bytes() > 0 && !waited_) return WaitForMemory();
+    if (!status.ok() && memory_.missing_bytes() > 0) {
+      return waited_ ? EndRefused(Refusal::kReplyMemory, status) : WaitForMemory();
+    }
     End(status);
     // Nothing here: this may be gone.
   }
@@ -159,7 +162,7 @@ class Call final : public grpc::ServerUnaryReactor {
     };
     const Status waits =
         environment_.waiting->Add(std::move(ready), deadline - last_words, [this](Status status) {
-          if (!status.ok()) return End(status);
+          if (!status.ok()) return EndRefused(Refusal::kWaitingFull, status);
           RunOnLane();
         });
     if (!waits.ok()) EndRefused(Refusal::kWaitingFull, waits);
@@ -216,6 +219,7 @@ class Call final : public grpc::ServerUnaryReactor {
   CallScope scope_;
   Ticket ticket_;
   ReplyWatch::Place place_;
+  Clock::time_point queued_;
   Clock::duration answering_{};
   bool waited_ = false;
   Refusal refusal_ = Refusal::kState;

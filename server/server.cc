@@ -251,6 +251,9 @@ Status Server::State::OpenState(const ServerOptions& options) {
   state.on_sync = [this](int part, int64_t ns) {
     sync_seconds->Of(std::to_string(part))->Observe(std::chrono::nanoseconds(ns));
   };
+  for (const int part : graph->part_numbers()) {
+    static_cast<void>(sync_seconds->Of(std::to_string(part)));  // at 0 from the start
+  }
   HG_ASSIGN_OR_RETURN(states, PartStates::Open(state, graph->set(), graph->tensors(), *env));
   return OkStatus();
 }
@@ -298,6 +301,9 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   for (const ServiceRow& row : kServiceRows) {
     HG_ASSIGN_OR_RETURN(state->services.emplace_back(), row.make(context));
   }
+  state->graph_readers =
+      AddGraphMetrics(&state->metrics, *context.graph, context.states, options.state.log_bytes);
+  HG_RETURN_IF_ERROR(state->metrics.status());
 
   PrepareGrpc();
   grpc::ServerBuilder builder;
@@ -322,12 +328,11 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   address.port = port;
   state->address = ToString(address);
   state->port = port;
-  HG_ASSIGN_OR_RETURN(state->called, options.Advertised(state->address));
-  state->graph_readers =
-      AddGraphMetrics(&state->metrics, *context.graph, context.states, options.state.log_bytes);
-  HG_RETURN_IF_ERROR(state->metrics.status());
-  state->serving = true;
-  state->health.SetServing(true);
+  std::unique_ptr<Server> server(new Server(std::move(state)));  // ends its calls, whatever follows
+  State& started = *server->state_;
+  HG_ASSIGN_OR_RETURN(started.called, options.Advertised(started.address));
+  started.serving = true;
+  started.health.SetServing(true);
   const ServedGraph& graph = *context.graph;
   spdlog::info("serving {} of {} of graph {} (identity {}) from {}: {}; {} threads",
                graph.parts_text(), graph.book().num_parts(), graph.schema().graph_name,
@@ -337,7 +342,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   for (const std::string& line : graph.RowsBeyond(options.max_message_bytes)) {
     spdlog::warn("{}", line);
   }
-  return std::unique_ptr<Server>(new Server(std::move(state)));
+  return server;
 }
 
 Server::~Server() {
@@ -349,10 +354,6 @@ Server::~Server() {
 const std::string& Server::address() const { return state_->address; }
 
 const std::string& Server::called() const { return state_->called; }
-
-std::string Server::http_address() const {
-  return state_->http == nullptr ? "" : state_->http->address();
-}
 
 void Server::TurnUnhealthy() {
   state_->unhealthy = true;

@@ -34,8 +34,6 @@ class Server {
   [[nodiscard]] const std::string& address() const;
   // HOST:PORT that others call (ServerOptions::Advertised).
   [[nodiscard]] const std::string& called() const;
-  // Where the HTTP port listens; empty: there is none.
-  [[nodiscard]] std::string http_address() const;
 
   // From now on health says NOT_SERVING; calls are taken as before.
   void TurnUnhealthy();

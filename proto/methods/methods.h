@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -123,7 +124,9 @@ template <typename Rows>
 static_assert(HasRowOfEachMethod(kMethodRows),
               "kMethodRows needs a row for each Method, in the order of the enumerators");
 
+// Requires a method that is one.
 [[nodiscard]] constexpr const MethodRow& RowOf(Method method) {
+  assert(method < Method::kEnd);
   return kMethodRows[static_cast<size_t>(method)];
 }
 // "/halograph.v1.GraphService/Sample"; a zero follows.

@@ -27,6 +27,8 @@ template <typename Read>
 Samples OfPools(const Dispatcher& dispatcher, const Read& read) {
   Samples samples;
   for (const Lane lane : {Lane::kWork, Lane::kState, Lane::kSlow}) {
+    const bool shared = &dispatcher.pool(lane) == &dispatcher.pool(Lane::kWork);
+    if (shared && lane != Lane::kWork) continue;  // it has no threads of its own
     samples.push_back({{std::string(LaneName(lane))}, ToDouble(read(dispatcher.pool(lane)))});
   }
   return samples;
@@ -82,10 +84,10 @@ Samples Staleness(const PartStates& states) {
   return samples;
 }
 
-int64_t SumOf(const StateStats& stats, int64_t MutableTensorStats::*figure) {
-  int64_t sum = 0;
-  for (const MutableTensorStats& tensor : stats.tensors) sum += tensor.*figure;
-  return sum;
+int64_t MemoryOf(const StateStats& stats) {
+  int64_t bytes = 0;
+  for (const MutableTensorStats& tensor : stats.tensors) bytes += tensor.memory_bytes;
+  return bytes;
 }
 
 bool Refuses(const StateStats& stats) {
@@ -116,16 +118,11 @@ void AddStateMetrics(const PartStates* states, int64_t log_limit_bytes, Adder* a
   add->Gauges("halograph_state_replayed_pushes", kNone, "Pushes that the last start replayed.",
               part, OfStates(states, [](const StateStats& s) { return s.replayed_pushes; }));
   add->Gauges("halograph_state_memory_bytes", kBytes, "Rows and optimizer state in memory.", part,
-              OfStates(states, [](const StateStats& s) {
-                return SumOf(s, &MutableTensorStats::memory_bytes);
-              }));
-  add->Counters(
-      "halograph_state_pushes_total", kNone, "Pushes to the tensors there are.", part,
-      OfStates(states, [](const StateStats& s) { return SumOf(s, &MutableTensorStats::pushes); }));
-  add->Counters("halograph_state_pushed_rows_total", kNone, "Rows pushed to the tensors there are.",
-                part, OfStates(states, [](const StateStats& s) {
-                  return SumOf(s, &MutableTensorStats::pushed_rows);
-                }));
+              OfStates(states, MemoryOf));
+  add->Counters("halograph_state_pushes_total", kNone, "Pushes taken.", part,
+                OfStates(states, [](const StateStats& s) { return s.taken_pushes; }));
+  add->Counters("halograph_state_pushed_rows_total", kNone, "Rows of the pushes taken.", part,
+                OfStates(states, [](const StateStats& s) { return s.taken_rows; }));
   add->Gauges("halograph_state_refuses_pushes", kNone, "1 while pushes are refused.", part,
               OfStates(states, [](const StateStats& s) { return Refuses(s) ? 1 : 0; }));
   add->Gauges("halograph_state_staleness_pushes", kNone,
@@ -162,8 +159,11 @@ std::vector<MetricReader> AddServerMetrics(MetricRegistry* metrics, const Server
             [b = server.buffers] { return ToDouble(b->usage().in_use_bytes); });
   add.Gauge("halograph_server_reply_memory_limit_bytes", kBytes, "The bound of such replies.",
             [b = server.buffers] { return ToDouble(b->max_bytes()); });
-  add.Gauge("halograph_server_waiting_calls", kNone, "Calls that wait for pushes.",
-            [w = server.waiting] { return ToDouble(w->size()); });
+  add.Gauge("halograph_server_waiting_calls", kNone,
+            "Calls that wait without a thread, for pushes or for memory of replies.",
+            [w = server.waiting, b = server.buffers] {
+              return ToDouble(w->size() + b->usage().waiting);
+            });
   add.Gauge("halograph_server_clients", kNone, "Hosts and ranks that called of late.",
             [c = server.clients] { return ToDouble(c->size()); });
   add.Counter("halograph_server_failovers_total", kNone, "Calls that another server had first.",

@@ -40,6 +40,7 @@ class HttpPortTest(CoraInTwoTest):
         for part in "01":
             self.assertIn(f'halograph_partition_served{{part="{part}"}} 1', lines)
             self.assertIn(f'halograph_state_lsn{{part="{part}"}} 0', lines)
+            self.assertIn(f'halograph_state_sync_seconds_count{{part="{part}"}} ', text)
         self.assertEqual(get(port, "/livez"), (200, "ok\n"))
         self.assertEqual(get(port, "/readyz"), (200, "ok\n"))
 
@@ -64,6 +65,12 @@ class HttpPortTest(CoraInTwoTest):
         self.assertEqual(get(port, "/ui/app.js")[0], 200)
         server.signal(signal.SIGTERM)
         self.assertEqual(server.wait(60), 0)
+
+    def test_pools_that_a_server_does_not_have_are_not_shown(self):
+        _, _, port = self.start_with_port()
+        pools = [line for line in get(port, "/metrics")[1].splitlines()
+                 if line.startswith("halograph_server_threads{")]
+        self.assertEqual([line.split('"')[1] for line in pools], ["work", "slow"])
 
     def test_a_server_that_is_about_to_drain_is_not_ready(self):
         server, _, port = self.start_with_port("--drain-delay", "1h")
