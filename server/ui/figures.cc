@@ -119,7 +119,7 @@ void Add(const Histogram& histogram, Histogram& sum) {
 
 bool OfClients(std::string_view method) {
   const bool known = method.find("GraphService/") != std::string_view::npos ||
-                     method.find("KvService/") != std::string_view::npos;
+                     method.find("KVService/") != std::string_view::npos;
   return known && !method.ends_with("/Describe");
 }
 

@@ -16,7 +16,7 @@ export class Samples {
       const name = item.dataset.server ?? (item.dataset.stage ? `stage ${item.dataset.stage}` : 'trainer');
       const figures = { ...item.dataset };
       const before = this.#last.get(name);
-      if (item.dataset.stage || !before || Number(figures.unix) > Number(before.unix)) {
+      if (item.dataset.stage || !before || Number(figures.unix) !== Number(before.unix)) {
         if (!item.dataset.stage) changed = true;
         this.#rates.set(name, before ? between(before, figures) : null);
         this.#last.set(name, figures);

@@ -331,8 +331,8 @@ TrainerFigures ReadTrainer(const Json& status) {
 
 // The order in which minibatches go through the stages; others come last.
 void SortStages(std::vector<StageFigures>& stages) {
-  constexpr std::array<std::string_view, 5> kOrder = {"schedule", "sample", "fetch", "move",
-                                                      "compute"};
+  constexpr std::array<std::string_view, 8> kOrder = {"schedule", "sample", "compact", "plan",
+                                                      "gather",   "learn",  "move",    "train"};
   std::stable_sort(stages.begin(), stages.end(), [&](const StageFigures& a, const StageFigures& b) {
     return std::find(kOrder.begin(), kOrder.end(), a.name) <
            std::find(kOrder.begin(), kOrder.end(), b.name);

@@ -51,14 +51,14 @@ function server(tick, options) {
     tensors: [['node', 'embedding', 128], ['author', 'embedding', 64]].map(([type, tensor, dim], i) => ({ spec: { edge: false, type, name: name(tensor), dim: String(dim) }, first_id: String(part * 1e6), end_id: String((part + 1) * 1e6), memory_bytes: String(dim * 4e6), pushes: String(Math.round(push / (i + 1))), pushed_rows: String(push * 900), lsn: String(lsn - i), step: String(Math.round(push / 4)), refused: '', staleness: String(Math.round(6 * noise(tick, i, part))) })) }];
   const methods = [
     methodStats('GraphService/Sample', sample, 0.004 * slow, 61000, 0, 3),
-    methodStats('KvService/Pull', pull, 0.0026 * slow, 182000, 0, 2),
-    methodStats('KvService/Push', push, 0.006, 120),
+    methodStats('KVService/Pull', pull, 0.0026 * slow, 182000, 0, 2),
+    methodStats('KVService/Push', push, 0.006, 120),
     methodStats('AdminService/Stats', tick, 0.0004, 9000),
   ];
   if (options.hostile) methods.push(methodStats(`GraphService/${hostile}`, 7, 0.003, 10));
-  const recent = [methodStats('GraphService/Sample', Math.round(24000 / slow), 0.004 * slow, 61000, 0, 3), methodStats('KvService/Pull', Math.round(22800 / slow), 0.0026 * slow, 182000, full ? 12 : 0, 2), methodStats('KvService/Push', 2400, 0.006, 120, 0, 1)];
+  const recent = [methodStats('GraphService/Sample', Math.round(24000 / slow), 0.004 * slow, 61000, 0, 3), methodStats('KVService/Pull', Math.round(22800 / slow), 0.0026 * slow, 182000, full ? 12 : 0, 2), methodStats('KVService/Push', 2400, 0.006, 120, 0, 1)];
   if (options.hostile) recent.push(methodStats(`GraphService/${hostile}`, 7, 0.003, 10));
-  const slowCalls = [0, 1, 2].map((i) => ({ unix_seconds: now - 17 * i - 4 - part, method: name(i % 2 ? 'halograph.v1.KvService/Pull' : 'halograph.v1.GraphService/Sample'), host: name(`10.0.0.${21 + i}`), rank: String(4 + i), request_id: `r${part}-${81230 + tick - i}`, trace_id: `4bf92f3577b34da6a3ce929d0e0e47${36 + i}`, status: i === 2 ? 'UNAVAILABLE' : 'OK', answering_seconds: 0.31 * slow + 0.2 * i, sending_seconds: 0.004 * (i + 1), request_bytes: '2100', reply_bytes: '610020' }));
+  const slowCalls = [0, 1, 2].map((i) => ({ unix_seconds: now - 17 * i - 4 - part, method: name(i % 2 ? 'halograph.v1.KVService/Pull' : 'halograph.v1.GraphService/Sample'), host: name(`10.0.0.${21 + i}`), rank: String(4 + i), request_id: `r${part}-${81230 + tick - i}`, trace_id: `4bf92f3577b34da6a3ce929d0e0e47${36 + i}`, status: i === 2 ? 'UNAVAILABLE' : 'OK', answering_seconds: 0.31 * slow + 0.2 * i, sending_seconds: 0.004 * (i + 1), request_bytes: '2100', reply_bytes: '610020' }));
   const clients = [0, 1, 2, 3].map((rank) => ({ host: name(`10.0.0.${20 + rank}`), rank: String(rank), calls: String(Math.round(sample / 4) + rank * 100), errors: '0', sent_bytes: String(sample * 30000), in_flight: String(rank % 2), silent_seconds: 0.02 * rank, known_seconds: tick + 600 }));
   return {
     identity: '5c1f0e8ad0b94c7f9a1de5302c77b61f', graph_name: options.hostile ? hostile : 'papers100M', build_version: '0.1.0 (845639bb)', parts: [part], serving: 'topology,features,tasks', uptime_seconds: 600 + tick, pool_threads: '8', pool_queued: String(queued), pool_queue_capacity: '256', draining: phase === 'draining',
@@ -100,7 +100,7 @@ export function trainer(tick) {
       metric('halograph_trainer_steps_total', [[{ rank }, steps]], 'COUNTER'), metric('halograph_trainer_seeds_total', [[{ rank }, steps * 1024]], 'COUNTER'), metric('halograph_trainer_loss', [[{ rank }, 0.4 + 2 * Math.exp(-tick / 80) + 0.05 * noise(tick)]]),
       { name: 'halograph_trainer_step_seconds', kind: 'HISTOGRAM', unit: 'seconds', help: '', bounds: latencyBounds, series: [{ labels: labels({ rank }), count: steps, sum: steps * 0.15, counts: [...latencies(steps, 0.14), 0] }] },
       metric('halograph_trainer_wait_seconds_total', [[{ rank }, steps * 0.06]], 'COUNTER'), metric('halograph_trainer_sync_wait_seconds_total', [[{ rank }, steps * 0.01]], 'COUNTER'),
-      metric('halograph_trainer_stage_seconds_total', [...stage('schedule', 0.01, 0, 0.99), ...stage('sample', 0.95, 0.04, 0.01), ...stage('fetch', 0.4, 0.6, 0), ...stage('move', 0.1, 0.9, 0), ...stage('compute', 0.55, 0.45, 0)], 'COUNTER'),
+      metric('halograph_trainer_stage_seconds_total', [...stage('schedule', 0.01, 0, 0.99), ...stage('sample', 0.95, 0.04, 0.01), ...stage('gather', 0.4, 0.6, 0), ...stage('move', 0.1, 0.9, 0), ...stage('train', 0.55, 0.45, 0)], 'COUNTER'),
       metric('halograph_trainer_pull_rows_total', [['remote', 9000], ['local', 21000], ['cache', 14000]].map(([source, rate]) => [{ tensor: 'paper/feat', source, rank }, grown(rate, tick, rate)]), 'COUNTER'),
       metric('halograph_trainer_pull_bytes_total', [['remote', 9000], ['local', 21000], ['cache', 14000]].map(([source, rate]) => [{ tensor: 'paper/feat', source, rank }, grown(rate, tick, rate) * 512]), 'COUNTER'),
       metric('halograph_trainer_straggler_seconds', [0, 1, 2, 3].map((other) => [{ rank: other }, other === 1 ? 0.03 : 0.001 * other])),

@@ -303,7 +303,7 @@ TEST(StatusReaderTest, ReadsATrainer) {
       {"name": "halograph_trainer_step_seconds", "bounds": [1, 2],
        "series": [{"count": 10, "sum": 12, "counts": [6, 4, 0]}]},
       {"name": "halograph_trainer_stage_seconds_total", "series": [
-        {"labels": [{"name": "stage", "value": "compute"}, {"name": "state", "value": "busy"}], "value": 9},
+        {"labels": [{"name": "stage", "value": "train"}, {"name": "state", "value": "busy"}], "value": 9},
         {"labels": [{"name": "stage", "value": "sample"}, {"name": "state", "value": "blocked"}],
          "value": 4}]},
       {"name": "halograph_trainer_pull_rows_total", "series": [
