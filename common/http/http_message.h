@@ -13,6 +13,11 @@ namespace halograph {
 inline constexpr const char* kPlainText = "text/plain; charset=utf-8";
 inline constexpr const char* kJsonText = "application/json";
 
+// What a page may load and ask: nothing but its own port. Every reply has it.
+inline constexpr const char* kContentSecurityPolicy =
+    "default-src 'none'; connect-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
 struct HttpRequest {
   std::string path;  // "/status", as it was sent: nothing is decoded
   // What stands after the question mark, decoded, in order: "?a=1&b" is {a, 1} and {b, ""}.

@@ -26,13 +26,10 @@ namespace {
 
 constexpr int kBacklog = 4096;  // connections that the system keeps while the server has no room
 constexpr size_t kLongestTarget = 4096;
-constexpr const char* kPolicy =
-    "default-src 'none'; connect-src 'self'; script-src 'self'; style-src 'self'; "
-    "frame-ancestors 'none'";
 constexpr std::array<std::pair<const char*, const char*>, 5> kHeaders = {
     {{"Cache-Control", "no-store"},
      {"X-Content-Type-Options", "nosniff"},
-     {"Content-Security-Policy", kPolicy},
+     {"Content-Security-Policy", kContentSecurityPolicy},
      {"Referrer-Policy", "no-referrer"},
      {"Connection", "close"}}};
 

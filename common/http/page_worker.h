@@ -3,8 +3,8 @@
 //
 // Requests of one page that wait together get one reply, which is made after all of them came: a
 // thousand scrapers cost two pages, and none is older than its request. After a page the thread
-// rests three times the processor time that the page took, so that scrapers take at most a quarter
-// of a processor.
+// rests three times the processor time that the page took, half a second at most, so that scrapers
+// take a quarter of a processor, or more only for pages of more than 167 ms.
 #pragma once
 
 #include <chrono>

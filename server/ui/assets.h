@@ -20,9 +20,5 @@ struct Asset {
 
 inline constexpr std::string_view kPagePath = "/ui";
 inline constexpr std::string_view kPageContentType = "text/html; charset=utf-8";
-// What the page may load; to be sent as Content-Security-Policy with the page and its files.
-inline constexpr std::string_view kContentSecurityPolicy =
-    "default-src 'none'; connect-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 }  // namespace halograph::ui

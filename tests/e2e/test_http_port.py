@@ -63,6 +63,10 @@ class HttpPortTest(CoraInTwoTest):
         self.assertEqual(code, 200)
         self.assertIn(address, page)
         self.assertEqual(get(port, "/ui/app.js")[0], 200)
+        with urllib.request.urlopen(f"http://{port}/ui", timeout=60) as reply:
+            policy = reply.headers["Content-Security-Policy"]
+        for word in ("default-src 'none'", "img-src 'self'", "base-uri 'none'", "form-action 'none'"):
+            self.assertIn(word, policy)
         server.signal(signal.SIGTERM)
         self.assertEqual(server.wait(60), 0)
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/http/http_message.h"
 #include "common/storage/json.h"
 #include "server/ui/assets.h"
 #include "server/ui/render.h"

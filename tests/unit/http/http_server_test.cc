@@ -145,7 +145,7 @@ TEST_F(HttpServerTest, EveryReplyIsNotStoredAndLoadsNothing) {
     EXPECT_EQ(reply.Header("X-Content-Type-Options"), "nosniff") << target;
     EXPECT_EQ(reply.Header("Content-Security-Policy"),
               "default-src 'none'; connect-src 'self'; script-src 'self'; style-src 'self'; "
-              "frame-ancestors 'none'")
+              "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
         << target;
     EXPECT_EQ(reply.Header("Connection"), "close") << target;
   }
