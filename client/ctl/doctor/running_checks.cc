@@ -45,7 +45,7 @@ void CheckBound(const Bound& bound, const std::string& who, const MetricValues& 
   if (!used || !limit || *limit <= 0) return;
   ++*known;
   const double share = *used / *limit;
-  if (share < bound.look) return;
+  if (!(share >= bound.look) || std::isinf(share)) return;  // what is no number, too
   const auto show = [&](double value) {
     return bound.bytes ? Bytes(value) : FormatCount(std::llround(value));
   };
@@ -279,7 +279,10 @@ void CheckRanks(const Checkup& checkup, std::vector<Diagnosis>* lines) {
               "--master-addr and --master-port of each must fit");
     }
   }
-  if (by_step.size() > 1 && by_step.rbegin()->first.second - by_step.begin()->first.second > 1) {
+  const auto apart = [](const auto& first, const auto& last) {
+    return first.first != last.first || last.second - first.second > 1;
+  };
+  if (!by_step.empty() && apart(by_step.begin()->first, by_step.rbegin()->first)) {
     AddLine(lines, Severity::kLook,
             fmt::format("{} is behind: epoch {}, step {}; {} at epoch {}, step {}",
                         fmt::join(by_step.begin()->second, ", "), by_step.begin()->first.first,

@@ -86,7 +86,9 @@ void CheckAnswers(const Checkup& checkup, std::vector<Diagnosis>* lines) {
     } else if (!name.listens) {
       Add(lines, Severity::kFault,
           fmt::format("{} is gone: nothing takes connections there ({})", who, ToString(error)),
-          "start it, or correct the address; look at its log for why it ended");
+          "look at its log, or /readyz of its HTTP port: it may still open or recover; else start "
+          "it, or "
+          "correct the address");
     } else if (absl::IsDeadlineExceeded(error) || absl::IsUnavailable(error)) {
       Add(lines, Severity::kFault,
           fmt::format("{} hangs: it takes connections and does not answer ({})", who,

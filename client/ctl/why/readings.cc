@@ -8,11 +8,18 @@
 namespace halograph::ctl {
 namespace {
 
-// Of two times of a process, it ran less by so much of the time between: it is another one.
-constexpr double kRanOn = 0.5;
+// What a trainer may say: more is another program's, and counts as not told.
+constexpr int64_t kMostRanks = 1 << 16;
+constexpr int64_t kMostSteps = int64_t{1} << 53;
+// A process that began later by less is the same one: its answers took that long to come.
+constexpr double kSameStart = 5;
 
-bool IsRestarted(double uptime_before, double uptime_after, double seconds) {
-  return uptime_after < uptime_before + kRanOn * seconds;
+// Of two readings of a process: the second is of another one. By when it began, on our clock.
+template <typename Reading>
+bool IsRestarted(const Reading& before, const Reading& after) {
+  const double began_later =
+      (after.at_seconds - after.uptime_seconds) - (before.at_seconds - before.uptime_seconds);
+  return after.uptime_seconds < before.uptime_seconds || began_later > kSameStart;
 }
 
 std::string ErrorOf(const Status& before, const Status& after) {
@@ -21,13 +28,17 @@ std::string ErrorOf(const Status& before, const Status& after) {
 }
 
 template <typename T>
-T Field(const Json& object, const char* key, T otherwise) {
+T Field(const Json& object, const char* key, T otherwise, int64_t most = 0) {
   const auto found = object.find(key);
   if (found == object.end()) return otherwise;
   if constexpr (std::is_same_v<T, std::string>) {
     return found->is_string() ? Printable(found->get<std::string>(), kNameShown) : otherwise;
-  } else {
+  } else if constexpr (std::is_floating_point_v<T>) {
     return found->is_number() ? found->get<T>() : otherwise;
+  } else {
+    const bool small = found->is_number_integer() && found->get<double>() >= 0 &&
+                       found->get<double>() <= static_cast<double>(most);
+    return small ? found->get<T>() : otherwise;
   }
 }
 
@@ -46,11 +57,11 @@ StatusOr<TrainerReading> ReadTrainerStatus(std::string_view text, const std::str
                          .build_version = Field<std::string>(status, "build_version", ""),
                          .host_name = Field<std::string>(status, "host_name", ""),
                          .phase = Field<std::string>(status, "phase", ""),
-                         .rank = Field<int>(status, "rank", -1),
-                         .world_size = Field<int>(status, "world_size", 0),
+                         .rank = Field<int>(status, "rank", -1, kMostRanks),
+                         .world_size = Field<int>(status, "world_size", 0, kMostRanks),
                          .uptime_seconds = Field<double>(status, "uptime_seconds", 0),
-                         .epoch = Field<int64_t>(status, "epoch", 0),
-                         .step = Field<int64_t>(status, "step", 0)};
+                         .epoch = Field<int64_t>(status, "epoch", 0, kMostSteps),
+                         .step = Field<int64_t>(status, "step", 0, kMostSteps)};
   const auto metrics = status.find("metrics");
   if (metrics == status.end()) return DataLoss("{}: /status has no 'metrics'", where);
   HG_ASSIGN_OR_RETURN(reading.metrics, ReadMetricValues(*metrics, where));
@@ -72,7 +83,7 @@ Evidence ToEvidence(std::vector<ServerReading> servers_before,
                           .without_metrics = after.without_metrics,
                           .seconds = seconds};
     if (server.error.empty()) {
-      server.restarted = IsRestarted(before.uptime_seconds, after.uptime_seconds, seconds);
+      server.restarted = IsRestarted(before, after);
       server.round_trip_seconds = before.round_trip_seconds;
       if (after.round_trip_seconds) {
         server.round_trip_seconds =
@@ -94,7 +105,7 @@ Evidence ToEvidence(std::vector<ServerReading> servers_before,
                             .phase = after.phase,
                             .seconds = seconds};
     if (trainer.error.empty()) {
-      trainer.restarted = IsRestarted(before.uptime_seconds, after.uptime_seconds, seconds);
+      trainer.restarted = IsRestarted(before, after);
       trainer.metrics = MetricChange(std::move(before.metrics), std::move(after.metrics));
     }
     evidence.trainers.push_back(std::move(trainer));

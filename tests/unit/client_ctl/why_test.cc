@@ -386,6 +386,26 @@ TEST(ReadingsTest, ProcessThatBeganAgainIsNotCompared) {
   EXPECT_FALSE(Explain(evidence).answered);
 }
 
+TEST(ReadingsTest, ProcessesAreToldApartByWhenTheyBegan) {
+  // Long after: it ran for longer than the first one did when it was asked.
+  EXPECT_TRUE(ToEvidence({}, {}, {Read(10, 10, 40)}, {Read(610, 360, 60)}).trainers[0].restarted);
+  // The second answer was slow to come.
+  EXPECT_FALSE(
+      ToEvidence({}, {}, {Read(10, 100, 40)}, {Read(12, 100.1, 60)}).trainers[0].restarted);
+}
+
+TEST(ReadingsTest, FiguresOutOfBoundsAreNotTold) {
+  const StatusOr<TrainerReading> reading = ReadTrainerStatus(
+      R"({"program": "halograph-train", "world_size": 2000000000, "rank": -7, "epoch": 1e300,
+          "step": 12, "metrics": []})",
+      "t:1");
+  ASSERT_TRUE(reading.ok()) << ToString(reading.status());
+  EXPECT_EQ(reading->world_size, 0);
+  EXPECT_EQ(reading->rank, -1);
+  EXPECT_EQ(reading->epoch, 0);
+  EXPECT_EQ(reading->step, 12);
+}
+
 TEST(ReadingsTest, OneAnswerOfTwoIsNone) {
   TrainerReading gone = Read(15, 105, 60);
   gone.error = Unavailable("gone");
