@@ -1,4 +1,4 @@
-#include "server/ui/figures.h"
+#include "common/ui/figures.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "common/base/list_some.h"
-#include "server/ui/html.h"
+#include "common/ui/html.h"
 
 namespace halograph::ui {
 namespace {
