@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "client/remote/client_metrics.h"
 #include "client/remote/rpc_driver.h"
 #include "common/base/log.h"
 
@@ -201,9 +202,16 @@ void RpcBatch::Leave(const Task& task, bool answered) {
   context_.stats.AddServerSeconds(at, busy.count());
 }
 
+void RpcBatch::CountAttempt(const Task& task) {
+  if (client_.metrics_ == nullptr) return;
+  if (task.attempts > 1) client_.metrics_->SentAgain(task.rpc.method);
+  if (task.failed_over) client_.metrics_->FailedOver();
+}
+
 void RpcBatch::StartAttempt(Task* task) {
   ++task->attempts;
   ++task->tries_here;
+  CountAttempt(*task);
   task->ended = false;
   task->overdue = false;
   task->restarts = false;

@@ -23,6 +23,8 @@
 
 namespace halograph {
 
+class ClientMetrics;
+
 // The bytes of one message as they arrived: consecutive pieces, cut anywhere, not aligned.
 using ReplyPieces = std::span<const std::span<const std::byte>>;
 
@@ -31,6 +33,8 @@ struct TransportOptions {
   int64_t max_message_bytes = 4194304;  // either way; a larger reply is ResourceExhausted
   int channels_per_server = 2;
   int rank = -1;  // metadata `halograph-rank` if >= 0
+  // Told of each attempt; null: nobody. Outlives the transport.
+  ClientMetrics* metrics = nullptr;
 };
 
 struct AttemptSpec {
@@ -79,6 +83,7 @@ class Transport {
  private:
   struct Server;
   int rank_;
+  ClientMetrics* metrics_;
   std::string graph_;  // empty: not known yet
   std::vector<std::unique_ptr<Server>> servers_;
 };
