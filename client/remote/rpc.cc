@@ -33,8 +33,7 @@ Status CheckPrintable(std::string_view what, std::string_view id) {
 
 Status CheckStart(const CallContext& context) {
   HG_RETURN_IF_ERROR(context.Check());
-  HG_RETURN_IF_ERROR(CheckPrintable("the request id", context.request_id));
-  return CheckPrintable("the trace id", context.trace_id);
+  return CheckPrintable("the request id", context.request_id);
 }
 
 }  // namespace

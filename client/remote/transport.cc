@@ -178,8 +178,8 @@ std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, Re
   auto attempt = std::make_unique<GrpcAttempt>(metrics_, spec);
   attempt->context.set_deadline(ToGrpcTime(spec.deadline));
   attempt->context.AddMetadata(kRequestIdKey, std::string(spec.request_id));
-  if (!spec.trace_id.empty()) {
-    attempt->context.AddMetadata(kTraceIdKey, std::string(spec.trace_id));
+  if (!spec.trace.trace.empty()) {
+    attempt->context.AddMetadata(kTraceparentKey, ToTraceparent(spec.trace));
   }
   if (!graph_.empty()) attempt->context.AddMetadata(kGraphKey, graph_);
   if (rank_ >= 0) attempt->context.AddMetadata(kRankKey, std::to_string(rank_));

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/base/trace_context.h"
 #include "proto/methods/methods.h"
 
 namespace halograph {
@@ -42,7 +43,7 @@ struct AttemptSpec {
   Method method = Method::kEnd;
   std::shared_ptr<const std::string> request;  // kept until gRPC has no use for it
   std::string_view request_id;                 // metadata `halograph-request-id`
-  std::string_view trace_id;                   // metadata `halograph-trace-id` unless empty
+  TraceContext trace;                          // metadata `traceparent` unless empty
   bool failed_over = false;                    // metadata `halograph-failed-over` if so
   std::chrono::steady_clock::time_point deadline;
 };
