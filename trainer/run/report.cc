@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "common/base/build_info.h"
+#include "common/metrics/json/metrics_json.h"
 #include "trainer/kernels/product_kernel.h"
 #include "trainer/launch/blas.h"
 #include "trainer/run/prepare.h"
@@ -142,7 +143,8 @@ Json FinalLine(const Session& session, const TrainResult& result, const RunSumma
                {"total_s", summary.total_seconds},
                {"sampled_edges", std::llround(summary.sampled_edges)},
                {"most_frequent_class", nullptr},
-               {"advice", Advice(summary)}};
+               {"advice", Advice(summary)},
+               {"metrics", MetricsJson(session.metrics->registry()->Take())}};
   if (summary.most_frequent.has_value()) line["most_frequent_class"] = *summary.most_frequent;
   const Json best = ToJson(*result.best, session.task->metric().key);
   for (const auto& [key, value] : best.items()) {
