@@ -38,8 +38,8 @@ struct RankPicture {
   double waiting = 0;  // for a minibatch
   double meeting = 0;  // for other ranks
   double pushing = 0;  // with work done and no leave to go on, other than that
-  std::vector<StageShares> stages =
-      {};  // in the order of a step, without the last one, which computes
+  // All that the trainer tells of, in the order of a step, without the last one, which computes.
+  std::vector<StageShares> stages = {};
   // The stage that others wait for: the busiest. Null: the trainer does not tell stages.
   [[nodiscard]] const StageShares* Busiest() const;
 };
@@ -80,6 +80,7 @@ struct ServerPicture {
   double working = 0;
   std::optional<double> processors = {};
   std::optional<double> waited_for_processors = {};  // of all its threads, per second
+  std::optional<double> waiting_calls = {};          // now, without a thread
   [[nodiscard]] double way_growing() const { return way > way_least ? way - way_least : 0; }
 };
 

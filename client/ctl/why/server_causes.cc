@@ -198,16 +198,21 @@ std::optional<Finding> FindNarrowLink(const Picture& picture) {
 
 std::optional<Finding> FindBusyProcessors(const Picture& picture) {
   const Part part = [](const ServerPicture& server) {
-    return LacksProcessors(server) ? server.work + server.queue : 0;
+    return LackOfProcessors(server) != Lack::kNo ? server.work + server.queue : 0;
   };
   const auto suspects = Suspects(picture, part, 0.1e-3, 0.25);
   if (suspects.empty()) return {};
   const ServerPicture& worst = *suspects.front();
+  const bool sure = LackOfProcessors(worst) == Lack::kYes;
   Finding finding{.culprit = Addresses(suspects)};
   Weigh(picture, part(worst), &finding);
   finding.what =
       fmt::format("{} {} too little of {} processors: other programs use them", finding.culprit,
                   suspects.size() > 1 ? "get" : "gets", suspects.size() > 1 ? "their" : "its");
+  if (!sure) {
+    finding.weight = finding.share * 0.3;
+    finding.what += ", or its threads wait for its disk";
+  }
   finding.evidence.push_back(OfCalls(worst));
   if (worst.processors) {
     finding.evidence.push_back(
@@ -233,7 +238,7 @@ std::optional<Finding> FindBusyProcessors(const Picture& picture) {
 
 std::optional<Finding> FindServerWork(const Picture& picture) {
   const Part part = [](const ServerPicture& server) {
-    return LacksProcessors(server) ? 0 : server.work + server.queue;
+    return LackOfProcessors(server) == Lack::kNo ? server.work + server.queue : 0;
   };
   const auto suspects = Suspects(picture, part, 0.2e-3, 0.4);
   if (suspects.empty()) return {};
