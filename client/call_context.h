@@ -12,6 +12,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/status.h"
+#include "common/base/trace_context.h"
 
 namespace halograph {
 
@@ -83,7 +84,7 @@ struct CallContext {
   // Every request gets a number behind the request id, so that no two of a process are alike;
   // empty: behind an id that is made. A trace id joins the calls of one step; empty: none.
   std::string request_id = {};
-  std::string trace_id = {};
+  TraceId trace_id = {};
   // Which announced step a pull is of, for stores that were told of it before (client/cached);
   // others look past it. Empty: of none. It is the context's, and not a request's: a step is one
   // call, and what is composed of stores hands it on as it does the other names of the call.

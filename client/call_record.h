@@ -5,6 +5,8 @@
 #include <functional>
 #include <string_view>
 
+#include "common/base/trace_context.h"
+
 namespace halograph {
 
 // Lives as long as the call of OnCallEnded.
@@ -12,7 +14,7 @@ struct CallRecord {
   std::string_view server;      // its address
   std::string_view method;      // "KVService/Pull"
   std::string_view request_id;  // as in the server's log
-  std::string_view trace_id;    // the same; empty: none
+  TraceContext trace;           // the same: of the step, and the call's span; empty: none
   std::chrono::steady_clock::time_point begin;
   std::chrono::steady_clock::time_point end;
   int attempts = 0;       // so far, of the whole call

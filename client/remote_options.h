@@ -13,6 +13,8 @@
 
 namespace halograph {
 
+class MetricRegistry;
+
 // Where the topology is, if in no folder: with the servers, or fetched from them.
 inline constexpr std::string_view kTopologyServers = "servers";
 inline constexpr std::string_view kTopologyLocal = "local";
@@ -40,6 +42,9 @@ struct RemoteOptions {
   // answers in more bytes.
   bool plain_ids = false;
   OnCallEnded on_call_ended = {};  // told of every call, whatever it is for; null: nobody
+  // Where calls are counted, whatever they are for (client/remote/client_metrics.h); null: nowhere.
+  // Outlives the client.
+  MetricRegistry* metrics = nullptr;
 
   // InvalidArgument naming the option: no servers, or as its row says.
   [[nodiscard]] Status Validate() const;

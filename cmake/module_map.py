@@ -27,6 +27,8 @@ ROWS = {
     "common/yaml": ["common/base", "common/storage"],
     "common/program": ["common/base", "common/storage", "common/yaml"],
     "common/http": ["common/base", "common/storage", "common/program"],
+    # The page of an operator, as text.
+    "common/ui": ["common/base", "common/metrics", "common/storage"],
     "common/graph": ["common/base", "common/storage"],
     # What is counted, and two forms in which it is printed.
     "common/metrics": ["common/base"],
@@ -65,10 +67,8 @@ ROWS = {
     # What answers a call, and what calls run on, know no gRPC; the services above them do.
     "server/runtime": ["common/*", "proto/methods"],
     "server/handlers": ["common/*", "proto/methods", "proto/wire", "server/runtime"],
-    # The page of an operator, as text.
-    "server/ui": ["common/base", "common/metrics", "common/storage"],
     "server": ["common/*", "proto", "proto/methods", "proto/state", "proto/wire", "server/handlers",
-               "server/runtime", "server/ui"],
+               "server/runtime"],
 
     # The interfaces and what is made of them; only the folders that speak to servers know gRPC.
     "client": ["common/*"],

@@ -1,5 +1,6 @@
 #include "server/call_log.h"
 
+#include <iterator>
 #include <utility>
 
 #include <grpcpp/server_context.h>
@@ -7,6 +8,7 @@
 #include "common/base/call_metadata.h"
 #include "common/base/log.h"
 #include "common/base/printable.h"
+#include "common/base/trace_context.h"
 #include "common/base/units.h"
 #include "common/base/wall_clock.h"
 
@@ -25,10 +27,20 @@ std::string Metadata(const grpc::CallbackServerContext& context, const char* key
   return Printable({found->second.data(), found->second.size()}, kNameShown);
 }
 
+// As W3C's specification has it, what is no traceparent is ignored, and so are several.
+std::string TraceText(const grpc::CallbackServerContext& context) {
+  const auto [first, end] = context.client_metadata().equal_range(kTraceparentKey);
+  if (first != end && std::next(first) == end) {
+    const auto trace = ParseTraceparent({first->second.data(), first->second.size()});
+    if (trace.has_value()) return halograph::ToString(trace->trace);
+  }
+  return Metadata(context, kTraceIdKey);
+}
+
 // Which call, for every line about one.
 std::string Name(const grpc::CallbackServerContext& context, const LoggedCall& call) {
   return fmt::format("{} request {} rank {} trace {} from {}", MethodName(call.method),
-                     Metadata(context, kRequestIdKey), call.rank, Metadata(context, kTraceIdKey),
+                     Metadata(context, kRequestIdKey), call.rank, TraceText(context),
                      Printable(call.peer, kNameShown));
 }
 
@@ -89,7 +101,7 @@ void CallLog::End(const grpc::CallbackServerContext& context, const LoggedCall& 
                    .host = Printable(call.host, kNameShown),
                    .rank = call.rank,
                    .request_id = Metadata(context, kRequestIdKey),
-                   .trace_id = Metadata(context, kTraceIdKey),
+                   .trace_id = TraceText(context),
                    .status = std::string(status),
                    .answering = answering,
                    .sending = sending,

@@ -4,9 +4,9 @@
 
 #include "common/http/operator_pages.h"
 #include "common/metrics/prometheus/prometheus_text.h"
-#include "server/ui/assets.h"
-#include "server/ui/render.h"
-#include "server/ui/status_reader.h"
+#include "common/ui/assets.h"
+#include "common/ui/render.h"
+#include "common/ui/status_reader.h"
 
 namespace halograph::server {
 namespace {

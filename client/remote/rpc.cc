@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "client/remote/client_metrics.h"
 #include "client/remote/rpc_batch.h"
 #include "client/remote/rpc_driver.h"
 #include "common/base/mutex.h"
@@ -13,11 +14,12 @@ namespace halograph {
 
 namespace {
 
-TransportOptions ToTransportOptions(const RemoteOptions& options) {
+TransportOptions ToTransportOptions(const RemoteOptions& options, ClientMetrics* metrics) {
   return {.servers = options.servers,
           .max_message_bytes = options.max_message_bytes,
           .channels_per_server = options.channels_per_server,
-          .rank = options.rank};
+          .rank = options.rank,
+          .metrics = metrics};
 }
 
 // gRPC ends the process over metadata that it does not allow.
@@ -31,16 +33,18 @@ Status CheckPrintable(std::string_view what, std::string_view id) {
 
 Status CheckStart(const CallContext& context) {
   HG_RETURN_IF_ERROR(context.Check());
-  HG_RETURN_IF_ERROR(CheckPrintable("the request id", context.request_id));
-  return CheckPrintable("the trace id", context.trace_id);
+  return CheckPrintable("the request id", context.request_id);
 }
 
 }  // namespace
 
 RpcClient::RpcClient(const RemoteOptions& options)
     : options_(options),
+      metrics_(options.metrics == nullptr
+                   ? nullptr
+                   : std::make_unique<ClientMetrics>(options.metrics, options.servers)),
       health_(static_cast<int>(options.servers.size()), std::max(options.rank, 0)),
-      transport_(ToTransportOptions(options)),
+      transport_(ToTransportOptions(options, metrics_.get())),
       driver_(std::make_unique<RpcDriver>(options.timeout)) {}
 
 RpcClient::~RpcClient() = default;

@@ -33,6 +33,7 @@
 
 namespace halograph {
 
+class ClientMetrics;
 class RpcBatch;
 class RpcDriver;
 
@@ -139,6 +140,7 @@ class RpcClient {
   void StartBatch(CallContext& context, std::vector<Rpc> calls, Done done, EnoughAt enough_at);
 
   const RemoteOptions options_;
+  const std::unique_ptr<ClientMetrics> metrics_;  // null: nothing is counted
   ServerHealth health_;
   Transport transport_;
   const std::unique_ptr<RpcDriver> driver_;

@@ -6,8 +6,10 @@
 #include <random>
 #include <utility>
 
+#include "client/remote/client_metrics.h"
 #include "client/remote/rpc_driver.h"
 #include "common/base/log.h"
+#include "common/base/rng.h"
 
 namespace halograph {
 
@@ -28,6 +30,16 @@ std::string MakeRequestId(const std::string& given) {
   static std::atomic<uint64_t> counter{0};
   return fmt::format("{}-{:x}", given.empty() ? prefix : given,
                      counter.fetch_add(1, std::memory_order_relaxed));
+}
+
+// Unique within this process, and over processes as far as chance goes; not 0.
+uint64_t MakeSpan() {
+  static const uint64_t key = [] {
+    std::random_device device;
+    return (uint64_t{device()} << 32) | device();
+  }();
+  static std::atomic<uint64_t> counter{0};
+  return std::max<uint64_t>(1, SubKey(key, counter.fetch_add(1, std::memory_order_relaxed)));
 }
 
 Status ToStatus(const std::exception_ptr& thrown) {
@@ -156,6 +168,9 @@ void RpcBatch::BeginCall(Waiting waiting, int server) {
     task->request = std::make_shared<const std::string>(task->rpc.make_request());
   }
   task->request_id = MakeRequestId(context_.request_id);
+  if (!context_.trace_id.empty()) {
+    task->trace = {.trace = context_.trace_id, .span = MakeSpan()};
+  }
   task->begin = waiting.begin.value_or(Clock::now());
   task->deadline = task->begin + client_.options_.timeout;
   if (task->rpc.awaits_pushes) task->deadline += client_.options_.server_timeout;
@@ -188,7 +203,7 @@ void RpcBatch::Leave(const Task& task, bool answered) {
     client_.options_.on_call_ended({.server = client_.address(task.server),
                                     .method = MethodName(task.rpc.method),
                                     .request_id = task.request_id,
-                                    .trace_id = context_.trace_id,
+                                    .trace = task.trace,
                                     .begin = task.entered,
                                     .end = task.left,
                                     .attempts = task.attempts,
@@ -201,9 +216,16 @@ void RpcBatch::Leave(const Task& task, bool answered) {
   context_.stats.AddServerSeconds(at, busy.count());
 }
 
+void RpcBatch::CountAttempt(const Task& task) {
+  if (client_.metrics_ == nullptr) return;
+  if (task.attempts > 1) client_.metrics_->SentAgain(task.rpc.method);
+  if (task.failed_over) client_.metrics_->FailedOver();
+}
+
 void RpcBatch::StartAttempt(Task* task) {
   ++task->attempts;
   ++task->tries_here;
+  CountAttempt(*task);
   task->ended = false;
   task->overdue = false;
   task->restarts = false;
@@ -216,7 +238,7 @@ void RpcBatch::StartAttempt(Task* task) {
        .method = task->rpc.method,
        .request = task->request,
        .request_id = task->request_id,
-       .trace_id = context_.trace_id,
+       .trace = task->trace,
        .failed_over = std::exchange(task->failed_over, false),
        .deadline = task->end_of_share},
       [task](ReplyPieces pieces) { return task->rpc.on_reply(pieces, &task->more); },

@@ -74,6 +74,8 @@ class RpcBatch {
   void Enter(Task* task, int server);
   void Leave(const Task& task, bool answered = false);
   void StartAttempt(Task* task);
+  // What the metrics say of an attempt that is not the first, or not at the first server.
+  void CountAttempt(const Task& task);
   void Advance(const std::vector<Task*>& completed);
   // Ends attempts whose time is over. gRPC does so as well, but waits by the system's clock: where
   // that is set back by an hour, an hour later.

@@ -66,10 +66,10 @@ Status RpcTeller::FinalError(const RpcTask& task, const Status& error) const {
       fmt::format("{}: {}", client_.address(task.server), MethodName(task.rpc.method));
   const bool tells_of_others =
       task.replicated && (!task.failed.empty() || absl::IsDeadlineExceeded(error));
-  const std::string end =
-      (tells_of_others ? WhyOfOthers(task) : "") +
-      (trace_id_.empty() ? fmt::format(" (request {})", task.request_id)
-                         : fmt::format(" (request {}, trace {})", task.request_id, trace_id_));
+  const std::string end = (tells_of_others ? WhyOfOthers(task) : "") +
+                          (trace_id_.empty() ? fmt::format(" (request {})", task.request_id)
+                                             : fmt::format(" (request {}, trace {})",
+                                                           task.request_id, ToString(trace_id_)));
   if (!absl::IsDeadlineExceeded(error) && task.last_error != error) {
     return MakeStatus(error.code(), fmt::format("{}: {}{}", where, Message(error), end));
   }

@@ -11,6 +11,7 @@
 #include "client/remote/server_health.h"
 #include "client/remote/transport.h"
 #include "common/base/status.h"
+#include "common/base/trace_context.h"
 
 namespace halograph {
 
@@ -23,6 +24,7 @@ struct RpcTask {
   Rpc rpc;
   std::shared_ptr<const std::string> request;
   std::string request_id;
+  TraceContext trace;                          // empty: none
   int server = 0;                              // asked now, or last
   int tries_here = 0;                          // in a row
   Clock::time_point entered;                   // when that server was chosen
@@ -61,7 +63,7 @@ struct RpcTask {
 // Texts about tasks. Borrows what it is given.
 class RpcTeller {
  public:
-  RpcTeller(const RpcClient& client, const ServerHealth& health, const std::string& trace_id)
+  RpcTeller(const RpcClient& client, const ServerHealth& health, TraceId trace_id)
       : client_(client), health_(health), trace_id_(trace_id) {}
 
   // What RpcClient::Run returns of a call that ended with `error`.
@@ -79,7 +81,7 @@ class RpcTeller {
 
   const RpcClient& client_;
   const ServerHealth& health_;
-  const std::string& trace_id_;
+  const TraceId trace_id_;
 };
 
 }  // namespace halograph

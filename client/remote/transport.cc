@@ -13,6 +13,7 @@
 #include <grpcpp/support/channel_arguments.h>
 
 #include "absl/strings/numbers.h"
+#include "client/remote/client_metrics.h"
 #include "common/base/call_metadata.h"
 #include "common/base/printable.h"
 
@@ -71,11 +72,45 @@ Status HandleReply(const grpc::ByteBuffer& reply, const Transport::ReplyHandler&
   return on_reply(pieces);
 }
 
+// What is told of one attempt; nothing, and no clock is read, if nobody is to be told.
+class CountedAttempt {
+ public:
+  CountedAttempt(ClientMetrics* metrics, const AttemptSpec& spec)
+      : metrics_(metrics), server_(spec.server), method_(spec.method), deadline_(spec.deadline) {}
+
+  void Began() {
+    if (metrics_ == nullptr) return;
+    begin_ = Clock::now();
+    metrics_->Began(server_, method_);
+  }
+  void Ended(grpc::StatusCode status) const {
+    if (metrics_ == nullptr) return;
+    const Clock::time_point now = Clock::now();
+    // Who ends attempts whose time is over may be a little earlier than gRPC (rpc_batch.h).
+    if (status == grpc::StatusCode::CANCELLED && now >= deadline_) {
+      status = grpc::StatusCode::DEADLINE_EXCEEDED;
+    }
+    metrics_->Ended(server_, method_, static_cast<absl::StatusCode>(status), now - begin_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  ClientMetrics* const metrics_;
+  const int server_;
+  const Method method_;
+  const Clock::time_point deadline_;
+  Clock::time_point begin_;
+};
+
 class GrpcAttempt final : public Transport::Attempt {
  public:
+  GrpcAttempt(ClientMetrics* metrics, const AttemptSpec& spec) : counted(metrics, spec) {}
+
   void Cancel() override { context.TryCancel(); }
 
   AttemptResult Finish(const grpc::Status& status, const Transport::ReplyHandler& on_reply) {
+    counted.Ended(status.error_code());
     AttemptResult result;
     if (status.ok()) {
       result.status = HandleCaught(on_reply);
@@ -94,6 +129,7 @@ class GrpcAttempt final : public Transport::Attempt {
     return result;
   }
 
+  CountedAttempt counted;
   grpc::ClientContext context;
   grpc::ByteBuffer request;
   grpc::ByteBuffer reply;
@@ -122,7 +158,8 @@ struct Transport::Server {
   }
 };
 
-Transport::Transport(const TransportOptions& options) : rank_(options.rank) {
+Transport::Transport(const TransportOptions& options)
+    : rank_(options.rank), metrics_(options.metrics) {
   const grpc::ChannelArguments arguments = MakeArguments(options);
   for (const std::string& address : options.servers) {
     auto server = std::make_unique<Server>();
@@ -138,17 +175,18 @@ Transport::~Transport() = default;
 
 std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, ReplyHandler on_reply,
                                                      DoneHandler done) {
-  auto attempt = std::make_unique<GrpcAttempt>();
+  auto attempt = std::make_unique<GrpcAttempt>(metrics_, spec);
   attempt->context.set_deadline(ToGrpcTime(spec.deadline));
   attempt->context.AddMetadata(kRequestIdKey, std::string(spec.request_id));
-  if (!spec.trace_id.empty()) {
-    attempt->context.AddMetadata(kTraceIdKey, std::string(spec.trace_id));
+  if (!spec.trace.trace.empty()) {
+    attempt->context.AddMetadata(kTraceparentKey, ToTraceparent(spec.trace));
   }
   if (!graph_.empty()) attempt->context.AddMetadata(kGraphKey, graph_);
   if (rank_ >= 0) attempt->context.AddMetadata(kRankKey, std::to_string(rank_));
   if (spec.failed_over) attempt->context.AddMetadata(kFailedOverKey, "1");
   attempt->request = ToBuffer(spec.request);
   GrpcAttempt* raw = attempt.get();
+  raw->counted.Began();
   servers_[static_cast<size_t>(spec.server)]->Next().UnaryCall(
       &raw->context, std::string(PathOf(spec.method)), grpc::StubOptions(), &raw->request,
       &raw->reply,

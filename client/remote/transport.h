@@ -19,9 +19,12 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/base/trace_context.h"
 #include "proto/methods/methods.h"
 
 namespace halograph {
+
+class ClientMetrics;
 
 // The bytes of one message as they arrived: consecutive pieces, cut anywhere, not aligned.
 using ReplyPieces = std::span<const std::span<const std::byte>>;
@@ -31,6 +34,8 @@ struct TransportOptions {
   int64_t max_message_bytes = 4194304;  // either way; a larger reply is ResourceExhausted
   int channels_per_server = 2;
   int rank = -1;  // metadata `halograph-rank` if >= 0
+  // Told of each attempt; null: nobody. Outlives the transport.
+  ClientMetrics* metrics = nullptr;
 };
 
 struct AttemptSpec {
@@ -38,7 +43,7 @@ struct AttemptSpec {
   Method method = Method::kEnd;
   std::shared_ptr<const std::string> request;  // kept until gRPC has no use for it
   std::string_view request_id;                 // metadata `halograph-request-id`
-  std::string_view trace_id;                   // metadata `halograph-trace-id` unless empty
+  TraceContext trace;                          // metadata `traceparent` unless empty
   bool failed_over = false;                    // metadata `halograph-failed-over` if so
   std::chrono::steady_clock::time_point deadline;
 };
@@ -79,6 +84,7 @@ class Transport {
  private:
   struct Server;
   int rank_;
+  ClientMetrics* metrics_;
   std::string graph_;  // empty: not known yet
   std::vector<std::unique_ptr<Server>> servers_;
 };

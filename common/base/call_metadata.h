@@ -6,8 +6,15 @@ namespace halograph {
 
 // The identity of the graph that the call is for; a server of another refuses the call.
 inline constexpr char kGraphKey[] = "halograph-graph";
-// For the server's log. A trace joins the requests of one step of a caller.
+// For the server's log.
 inline constexpr char kRequestIdKey[] = "halograph-request-id";
+// The same: the trace that joins the requests of one step of a caller (trace_context.h). Clients
+// send this one alone. An older server does not know it, and has no trace id in its log then; the
+// request id, which is in the caller's trace too, still joins the two. A second key in each call
+// would cost its bytes for as long as there are servers, to save that while they are of two
+// versions.
+inline constexpr char kTraceparentKey[] = "traceparent";
+// What older clients send instead, any text. Servers read it where there is no traceparent.
 inline constexpr char kTraceIdKey[] = "halograph-trace-id";
 inline constexpr char kRankKey[] = "halograph-rank";
 // The call was asked of another server of the part before; servers count such calls.

@@ -13,6 +13,9 @@ from harness.training import ENDLESS, num_epochs, options, read_log, start_ranks
 
 SMALL = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1)
 STAGES = ["schedule", "sample", "gather", "move", "train"]
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+PURPOSES = {"train": 0, "valid": 1, "test": 2, "predict": 3}
 
 
 def complete(path, category):
@@ -39,33 +42,55 @@ class TraceTest(CoraInTwoTest):
         return sorted((stage, line["epoch"], step) for stage in stages for line in epochs
                       for step in range(line["steps"]))
 
-    def test_it_has_each_stage_of_each_step_and_each_call_under_the_ids_of_the_servers_logs(self):
-        folder = self.folder()
-        trace, log = folder / "trace.json", folder / "log"
+    def calls_of_steps(self, trace, traceparent):
+        """A run with servers, whose logs have the ids of its trace: its calls for steps."""
         servers, addresses = self.box.servers(self.graph, [0, 1], "--log-level", "debug")
+        log = trace.with_suffix(".log")
         must(self.box.run("halograph-train", *options(
-            servers=",".join(addresses), epochs=2, log=log, trace=trace, **SMALL)))
+            servers=",".join(addresses), epochs=2, log=log, trace=trace, **SMALL),
+            env={"TRACEPARENT": traceparent}))
         self.assertEqual(self.each_step_once(log, STAGES + ["plan"]), stages_of_training(trace))
         for server in servers:
             server.signal(signal.SIGTERM)
             server.wait()
         answered = {address: dict(re.findall(r"request (\S+) rank 0 trace (\S+) from", server.text))
                     for address, server in zip(addresses, servers)}
-        steps = {event["args"]["trace"] for event in complete(trace, "stage")
-                 if event["args"].get("trace")}
         calls = [call for call in complete(trace, "call") if call["args"]["answered"]]
-        of_steps = 0
         for call in calls:
             args = call["args"]
             found = answered[args["server"]].get(args["request"])
             self.assertIsNotNone(found, call)
             self.assertEqual(args["trace"] or "-", found)
-            if args["trace"]:
-                self.assertIn(args["trace"], steps)
-                of_steps += 1
-        self.assertGreater(of_steps, len(steps) / 2)
+        of_steps = [call for call in calls if call["args"]["trace"]]
         self.assertEqual({"GraphService/Sample", "KVService/Pull"},
-                         {call["name"] for call in calls if call["args"]["trace"]})
+                         {call["name"] for call in of_steps})
+        spans = {call["args"]["span"] for call in of_steps}
+        self.assertEqual(len(spans), len(of_steps))
+        for span in spans:
+            self.assertRegex(span, "^[0-9a-f]{16}$")
+        return of_steps
+
+    def test_it_has_each_stage_of_each_step_and_each_call_under_the_ids_of_the_servers_logs(self):
+        trace = self.folder() / "trace.json"
+        calls = self.calls_of_steps(trace, "")
+        steps = {}
+        for event in complete(trace, "stage"):
+            args = event["args"]
+            if args.get("trace"):
+                step = (PURPOSES[args["purpose"]], args["epoch"], args["step"])
+                self.assertEqual(steps.setdefault(args["trace"], step), step)
+        run, = {step[:16] for step in steps}
+        self.assertEqual(set(steps), {f"{run}0000{purpose:x}{epoch:04x}{step:07x}"
+                                      for purpose, epoch, step in steps.values()})
+        self.assertLessEqual({call["args"]["trace"] for call in calls}, set(steps))
+        self.assertGreater(len(calls), len(steps) / 2)
+
+    def test_a_run_that_is_part_of_a_trace_goes_on_with_it(self):
+        trace = self.folder() / "trace.json"
+        calls = self.calls_of_steps(trace, TRACEPARENT)
+        self.assertEqual({TRACE}, {call["args"]["trace"] for call in calls})
+        self.assertEqual({TRACE}, {stage["args"]["trace"] for stage in complete(trace, "stage")
+                                   if "trace" in stage["args"]})
 
     def test_events_of_a_line_do_not_overlap_and_lines_are_named(self):
         folder = self.folder()

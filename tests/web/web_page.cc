@@ -12,9 +12,9 @@
 
 #include "common/http/http_message.h"
 #include "common/storage/json.h"
-#include "server/ui/assets.h"
-#include "server/ui/render.h"
-#include "server/ui/status_reader.h"
+#include "common/ui/assets.h"
+#include "common/ui/render.h"
+#include "common/ui/status_reader.h"
 
 namespace halograph::ui {
 namespace {

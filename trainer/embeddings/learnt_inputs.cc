@@ -137,7 +137,7 @@ std::vector<PushMark> LearntInputs::Marks() const {
 }
 
 StatusOr<LearntRows> LearntInputs::Pull(const Minibatch& minibatch, const CancelToken* cancel,
-                                        const std::string& trace_id) const {
+                                        TraceId trace_id) const {
   LearntRows rows;
   std::vector<RowRequest> requests;
   if (minibatch.nodes.empty()) return rows;  // without seeds
@@ -168,8 +168,7 @@ void LearntInputs::Give(const LearntRows& rows, bool training, ModelInput* input
   }
 }
 
-Status LearntInputs::Push(const Minibatch& minibatch, const CancelToken* cancel,
-                          const std::string& trace_id) {
+Status LearntInputs::Push(const Minibatch& minibatch, const CancelToken* cancel, TraceId trace_id) {
   CallContext context{.cancel = cancel, .trace_id = trace_id};
   std::vector<RowPush> pushes;
   std::vector<torch::Tensor> gradients;  // what the pushes borrow

@@ -55,7 +55,7 @@ class LearntInputs {
   // pushes. `trace_id` as CallContext's. Throws as libtorch does. Errors as RowStore::Pull, with
   // what was being done.
   [[nodiscard]] StatusOr<LearntRows> Pull(const Minibatch& minibatch, const CancelToken* cancel,
-                                          const std::string& trace_id = {}) const;
+                                          TraceId trace_id = {}) const;
 
   // Puts rows where the model looks for them. In training their gradients are kept for Push.
   void Give(const LearntRows& rows, bool training, ModelInput* input);
@@ -63,7 +63,7 @@ class LearntInputs {
   // Pushes the gradients of what Give gave last, of all types in one call, as the next step of this
   // rank; none after a minibatch without seeds. Errors as RowStore::Push, with what was being done.
   [[nodiscard]] Status Push(const Minibatch& minibatch, const CancelToken* cancel,
-                            const std::string& trace_id = {});
+                            TraceId trace_id = {});
 
  private:
   struct Learnt {

@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/base/rng.h"
+#include "trainer/pipeline/trace_ids.h"
 
 namespace halograph {
 namespace {
@@ -40,11 +41,6 @@ void TakeRows(FoundRows found, Step* step) {
 }
 
 }  // namespace
-
-std::string TraceIdOf(int rank, const StepId& step) {
-  return fmt::format("rank{}-purpose{}-epoch{}-step{}", rank, static_cast<int>(step.purpose),
-                     step.epoch, step.step);
-}
 
 MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* source,
                                  SeedShards shards, StreamOptions options,

@@ -36,9 +36,6 @@ using OnStage = std::function<void(std::string_view stage, const StepId& step,
                                    std::chrono::steady_clock::time_point begin,
                                    std::chrono::steady_clock::time_point end)>;
 
-// Of the calls that a rank makes for a step: they are found together in the servers' logs.
-[[nodiscard]] std::string TraceIdOf(int rank, const StepId& step);
-
 struct StreamOptions {
   BatchPurpose purpose = BatchPurpose::kTrain;
   uint64_t seed = 0;

@@ -9,6 +9,7 @@
 #include "common/base/stopwatch.h"
 #include "common/base/units.h"
 #include "trainer/device/compaction.h"
+#include "trainer/pipeline/trace_ids.h"
 #include "trainer/training/step_trace.h"
 #include "trainer/training/torch_error.h"
 

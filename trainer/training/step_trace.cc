@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "trainer/pipeline/trace_ids.h"
+
 namespace halograph {
 namespace {
 
@@ -30,7 +32,7 @@ Json ArgsOf(int rank, const StepId& step) {
   return {{"purpose", NameOf(step.purpose)},
           {"epoch", step.epoch},
           {"step", step.step},
-          {"trace", TraceIdOf(rank, step)}};
+          {"trace", ToString(TraceIdOf(rank, step))}};
 }
 
 }  // namespace
@@ -59,7 +61,8 @@ OnCallEnded CallTracer(const Session& session) {
                 .end = call.end,
                 .args = {{"server", call.server},
                          {"request", call.request_id},
-                         {"trace", call.trace_id},
+                         {"trace", call.trace.trace.empty() ? "" : ToString(call.trace.trace)},
+                         {"span", call.trace.trace.empty() ? "" : SpanText(call.trace.span)},
                          {"attempts", call.attempts},
                          {"answered", call.answered}}});
   };

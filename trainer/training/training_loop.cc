@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "trainer/pipeline/batch_schedule.h"
+#include "trainer/pipeline/trace_ids.h"
 #include "trainer/training/not_finite.h"
 #include "trainer/training/step_trace.h"
 #include "trainer/training/torch_error.h"

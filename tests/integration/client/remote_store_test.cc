@@ -148,16 +148,19 @@ TEST_F(RemoteRowStoreTest, TellsOfEachCallThatHasEndedUnderTheIdsThatTheServerGe
   const auto server = Serve(WriteGraph(), {});
   std::mutex mutex;
   std::string given;
+  std::string given_trace;
   bool broken = false;
   FakeServer fake([&](const FakeCall& call) {
     if (call.method != "KVService/Pull") return Forward(server->address(), call);
     const std::lock_guard lock(mutex);
     given = call.metadata.at("halograph-request-id");
+    given_trace = call.metadata.at("traceparent");
     if (!broken) return Forward(server->address(), call);
     return FakeAnswer{.status = Internal("broken"), .bytes = {}, .pushback_ms = {}, .never = false};
   });
   RemoteOptions options = Options({fake.address()});
-  std::string told, trace;
+  std::string told;
+  TraceContext trace;
   bool answered = false;
   int times = 0;
   options.on_call_ended = [&](const CallRecord& call) {
@@ -166,7 +169,7 @@ TEST_F(RemoteRowStoreTest, TellsOfEachCallThatHasEndedUnderTheIdsThatTheServerGe
     EXPECT_LE(call.begin, call.end);
     EXPECT_EQ(call.attempts, 1);
     told = call.request_id;
-    trace = call.trace_id;
+    trace = call.trace;
     answered = call.answered;
     ++times;
   };
@@ -174,15 +177,17 @@ TEST_F(RemoteRowStoreTest, TellsOfEachCallThatHasEndedUnderTheIdsThatTheServerGe
   const std::vector<int64_t> ids = {1};
   std::vector<std::byte> row(4 * sizeof(float));
   const RowRequest request{.tensor = {false, "node", "feat"}, .ids = ids, .out = row};
-  CallContext context{.trace_id = "step3"};
+  CallContext context{.trace_id = {.high = 3, .low = 4}};
   ASSERT_TRUE(stores.rows->Pull(request, context).ok());
   EXPECT_EQ(told, given);
-  EXPECT_EQ(trace, "step3");
+  EXPECT_EQ(ToString(trace.trace), "00000000000000030000000000000004");
+  EXPECT_EQ(ToTraceparent(trace), given_trace);
   EXPECT_TRUE(answered);
   EXPECT_EQ(times, 1);
   broken = true;
   EXPECT_FALSE(stores.rows->Pull(request, context).ok());
   EXPECT_EQ(told, given);
+  EXPECT_EQ(ToTraceparent(trace), given_trace);
   EXPECT_FALSE(answered);
   EXPECT_EQ(times, 2);
 }
@@ -311,13 +316,17 @@ TEST_F(RemoteGraphStoreTest, AnOlderServerIsAskedInItsOwnWords) {
 TEST_F(RemoteGraphStoreTest, RequestAndTraceIdsGivenTravelAndAreInErrors) {
   const auto server = Serve(WriteGraph(1, 1), {});
   std::mutex mutex;
-  std::multiset<std::string> ids;
+  std::vector<FakeCall> calls;
   FakeServer fake([&](const FakeCall& call) {
     if (call.method != "GraphService/Sample") return Forward(server->address(), call);
     std::lock_guard lock(mutex);
-    ids.insert(call.metadata.at("halograph-request-id"));
-    ids.insert(call.metadata.at("halograph-trace-id"));
-    return FakeAnswer{.status = Internal("broken"), .bytes = {}, .pushback_ms = {}, .never = false};
+    calls.push_back(call);
+    // It is tried again, as the same call.
+    const bool full = calls.size() % 2 == 1;
+    return FakeAnswer{.status = full ? Unavailable("full") : Internal("broken"),
+                      .bytes = {},
+                      .pushback_ms = full ? std::optional<int64_t>(1) : std::nullopt,
+                      .never = false};
   });
   const Stores stores = Open(Options({fake.address()}));
   const SamplingSpec spec =
@@ -325,22 +334,39 @@ TEST_F(RemoteGraphStoreTest, RequestAndTraceIdsGivenTravelAndAreInErrors) {
   const std::vector<int64_t> seeds = {1};
   const SampleRequest request{.seeds = {{.type = 0, .ids = seeds}}, .spec = &spec};
   Minibatch minibatch;
-  CallContext context{.request_id = "call7", .trace_id = "step3"};
+  const TraceId trace = {.high = 0x4bf92f3577b34da6, .low = 0xa3ce929d0e0e4736};
+  CallContext context{.request_id = "call7", .trace_id = trace};
   std::set<std::string> request_ids;
+  std::set<uint64_t> spans;
   for (int exchange = 0; exchange < 2; ++exchange) {
-    ids.clear();
+    calls.clear();
     const Status status = stores.graph->Sample(request, context, &minibatch);
-    ASSERT_EQ(ids.size(), 2U);
-    EXPECT_THAT(*ids.begin(), testing::StartsWith("call7-"));
-    EXPECT_EQ(*ids.rbegin(), "step3");
-    ExpectError(status, absl::StatusCode::kInternal,
-                {fmt::format("broken (request {}, trace step3)", *ids.begin())});
-    request_ids.insert(*ids.begin());
+    ASSERT_EQ(calls.size(), 2U);
+    for (const FakeCall& call : calls) {
+      const std::string request_id = call.metadata.at("halograph-request-id");
+      EXPECT_THAT(request_id, testing::StartsWith("call7-"));
+      const auto sent = ParseTraceparent(call.metadata.at("traceparent"));
+      ASSERT_TRUE(sent.has_value()) << call.metadata.at("traceparent");
+      EXPECT_EQ(sent->trace, trace);
+      EXPECT_EQ(call.metadata.count("halograph-trace-id"), 0U);
+      ExpectError(
+          status, absl::StatusCode::kInternal,
+          {fmt::format("broken (request {}, trace 4bf92f3577b34da6a3ce929d0e0e4736)", request_id)});
+      request_ids.insert(request_id);
+      spans.insert(sent->span);
+    }
   }
   EXPECT_EQ(request_ids.size(), 2U) << "two exchanges have one request id";
-  context.trace_id = "two\nlines";
+  EXPECT_EQ(spans.size(), 2U) << "two exchanges are one span";
+
+  calls.clear();
+  context.trace_id = {};
+  ExpectError(stores.graph->Sample(request, context, &minibatch), absl::StatusCode::kInternal,
+              {"broken (request call7-"});
+  EXPECT_EQ(calls.front().metadata.count("traceparent"), 0U);
+  context.request_id = "two\nlines";
   ExpectError(stores.graph->Sample(request, context, &minibatch),
-              absl::StatusCode::kInvalidArgument, {"trace id", "printable"});
+              absl::StatusCode::kInvalidArgument, {"request id", "printable"});
 }
 
 TEST_F(RemoteGraphStoreTest, NothingToAskSendsNothing) {

@@ -105,8 +105,8 @@ TEST_F(ErrorsTest, ACallForAnotherGraphIsRefusedNamingBothAndWithoutTheKeyServed
       {kDescribe, ""},
       {kStats, ""}};
   for (const auto& [method, request] : calls) {
-    for (const std::map<std::string, std::string>& metadata :
-         {std::map<std::string, std::string>{}, {{kGraphKey, local_->identity()}}}) {
+    for (const std::multimap<std::string, std::string>& metadata :
+         {std::multimap<std::string, std::string>{}, {{kGraphKey, local_->identity()}}}) {
       const RawReply reply = RawCall(channel_, method, request, metadata);
       EXPECT_TRUE(reply.status.ok()) << method << ": " << reply.status.error_message();
     }

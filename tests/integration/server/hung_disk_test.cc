@@ -1,7 +1,5 @@
 // A server whose state lies on a disk that hangs or fails: what does not need the disk goes on.
-#include <functional>
 #include <sstream>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -115,13 +113,6 @@ class HungDiskTest : public ServerTest {
     v1::StatsReply stats;
     EXPECT_TRUE(stats.ParseFromString(RawCall(channel_, kStats, "").bytes));
     return stats;
-  }
-  static void Await(const std::function<bool()>& done) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-    while (!done()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), until);
-      std::this_thread::yield();
-    }
   }
   void AwaitQueued(size_t calls) const {
     Await([&] { return Queued() >= calls; });

@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "halograph/v1/admin.pb.h"
+#include "server/call_log.h"
 #include "tests/integration/server/server_fixture.h"
 
 namespace halograph::server {
@@ -163,8 +164,10 @@ TEST_F(LifecycleTest, LogNamesRequestAndRank) {
   const auto before = spdlog::default_logger();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
   spdlog::set_level(spdlog::level::debug);
-  const std::map<std::string, std::string> metadata = {{"halograph-request-id", "r-17"},
-                                                       {"halograph-rank", "3"}};
+  const std::multimap<std::string, std::string> metadata = {
+      {"halograph-request-id", "r-17"},
+      {"halograph-rank", "3"},
+      {"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}};
   EXPECT_TRUE(RawCall(channel_, kPull, kEmptyPull, metadata).status.ok());
   EXPECT_FALSE(RawCall(channel_, kPull, "\x12\x03xyz", metadata).status.ok());
   v1::StatsReply stats;
@@ -173,8 +176,59 @@ TEST_F(LifecycleTest, LogNamesRequestAndRank) {
   server_.reset();
   spdlog::set_default_logger(before);
   EXPECT_THAT(text.str(), HasSubstr("client 127.0.0.1 rank 3: first call"));
-  EXPECT_THAT(text.str(), HasSubstr("KVService/Pull request r-17 rank 3"));
+  EXPECT_THAT(text.str(), HasSubstr("KVService/Pull request r-17 rank 3 trace "
+                                    "4bf92f3577b34da6a3ce929d0e0e4736 from"));
   EXPECT_THAT(text.str(), HasSubstr("NOT_FOUND"));
+}
+
+TEST_F(LifecycleTest, SlowRequestsNameTheirTraceByTraceparentElseByTheKeyOfOlderClients) {
+  constexpr char kTraceparent[] = "traceparent";
+  constexpr char kOlderKey[] = "halograph-trace-id";
+  const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const std::string good = "00-" + trace + "-00f067aa0ba902b7-01";
+  const std::string bad = "00-" + trace + "-0000000000000000-01";
+  using Metadata = std::multimap<std::string, std::string>;
+  const std::vector<std::pair<Metadata, std::string>> cases = {
+      {{{kTraceparent, good}}, trace},
+      {{{kOlderKey, "rank0-step3"}}, "rank0-step3"},
+      {{{kTraceparent, good}, {kOlderKey, "rank0-step3"}}, trace},
+      {{{kTraceparent, bad}, {kOlderKey, "rank0-step3"}}, "rank0-step3"},
+      {{{kTraceparent, bad}}, "-"},
+      {{{kTraceparent, good}, {kTraceparent, good}}, "-"},
+      {{}, "-"},
+  };
+  ServerOptions options = Options();
+  options.threads = 1;
+  Start(options);
+  Blocker blocker(server_->dispatcher());
+  std::map<std::string, std::string> expected;
+  std::vector<std::future<RawReply>> calls;
+  for (const auto& [metadata, text] : cases) {
+    const std::string request = "r-" + std::to_string(expected.size());
+    expected[request] = text;
+    Metadata sent = metadata;
+    sent.emplace("halograph-request-id", request);
+    calls.push_back(std::async(std::launch::async, [this, sent] {
+      return RawCall(Connect(server_->address()), kSample, "", sent);
+    }));
+  }
+  ASSERT_NO_FATAL_FAILURE(
+      Await([&] { return server_->dispatcher().pool().queued() == cases.size(); }));
+  // All have come in: they are slow from now on, if they are answered a second later or after that.
+  EXPECT_EQ(calls[0].wait_for(CallLog::kSlow), std::future_status::timeout);
+  blocker.Release();
+  for (auto& call : calls) EXPECT_TRUE(call.get().status.ok());
+  v1::StatsReply stats;
+  ASSERT_NO_FATAL_FAILURE(Await([&] {  // a reply comes before its call has ended
+    return stats.ParseFromString(RawCall(channel_, kStats, "").bytes) &&
+           stats.slow_calls_size() == std::ssize(cases);
+  }));
+  std::map<std::string, std::string> found;
+  for (const v1::SlowCall& call : stats.slow_calls()) {
+    EXPECT_EQ(call.method(), "GraphService/Sample");
+    found[call.request_id()] = call.trace_id();
+  }
+  EXPECT_EQ(found, expected);
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
 }
 
 RawReply RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
-                 const std::string& request, const std::map<std::string, std::string>& metadata) {
+                 const std::string& request,
+                 const std::multimap<std::string, std::string>& metadata) {
   grpc::GenericStub stub(channel);
   grpc::CompletionQueue queue;
   grpc::ClientContext context;

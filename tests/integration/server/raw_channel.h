@@ -20,7 +20,7 @@ struct RawReply {
 // `method`: "/halograph.v1.KVService/Pull". Within a minute.
 [[nodiscard]] RawReply RawCall(const std::shared_ptr<grpc::Channel>& channel,
                                const std::string& method, const std::string& request,
-                               const std::map<std::string, std::string>& metadata = {});
+                               const std::multimap<std::string, std::string>& metadata = {});
 
 // The first message that a bidirectional stream answers to `request`.
 [[nodiscard]] RawReply RawStream(const std::shared_ptr<grpc::Channel>& channel,

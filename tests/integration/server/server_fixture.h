@@ -1,8 +1,11 @@
 // A server in this process on a free loopback port, over a typed random graph in three parts.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -50,6 +53,13 @@ class ServerTest : public testing::Test {
     ASSERT_TRUE(started.ok()) << started.status();
     server_ = std::move(started).value();
     channel_ = Connect(server_->address());
+  }
+  static void Await(const std::function<bool()>& done) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (!done()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), until);
+      std::this_thread::yield();
+    }
   }
 
   static inline const TestGraphSpec spec_ =

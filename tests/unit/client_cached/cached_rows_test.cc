@@ -56,7 +56,8 @@ class CachedRowsTest : public testing::Test {
     std::vector<std::byte> feat(nodes[0].size() * 12);
     std::vector<std::byte> year(nodes[0].size() * 8);
     std::vector<std::byte> size(nodes[1].size() * 3);
-    CallContext context{.cancel = cancel, .trace_id = std::to_string(ticket), .ticket = ticket};
+    CallContext context{
+        .cancel = cancel, .trace_id = {.low = static_cast<uint64_t>(ticket)}, .ticket = ticket};
     const std::vector<RowRequest> requests = {{.tensor = kFeat, .ids = nodes[0], .out = feat},
                                               {.tensor = kSize, .ids = nodes[1], .out = size},
                                               {.tensor = kYear, .ids = nodes[0], .out = year}};
@@ -109,7 +110,7 @@ class CachedRowsOrderTest : public CachedRowsTest, public testing::WithParamInte
       below_->AwaitParked(kAtOnce);
       std::vector<size_t> order = {0, 1, 2, 3};
       for (size_t i = kAtOnce; i > 1; --i) std::swap(order[i - 1], order[rng.NextBounded(i)]);
-      for (const size_t i : order) below_->Let(std::to_string(first + i));
+      for (const size_t i : order) below_->Let(first + i);
       for (std::thread& thread : threads) thread.join();
       EXPECT_THAT(wrong, testing::Each(IsEmpty()));
     }
@@ -154,7 +155,7 @@ TEST_P(CachedRowsOrderTest, WhatFailingStepsDidNotBringIsFetchedByLaterOnes) {
     if (step % 7 == 2) {
       cache_->Drop(ticket);
     } else if (step % 5 == 1) {
-      below_->FailCallsOf(std::to_string(step));
+      below_->FailCallsOf(step);
       EXPECT_THAT(Pull(ticket, steps[step]), HasSubstr("fails"));
     } else {
       EXPECT_EQ(Pull(ticket, steps[step]), "");
@@ -232,7 +233,7 @@ TEST_F(CachedRowsTest, AStepThatIsCancelledInItsTurnLetsTheNextOneGoOn) {
   below_->AwaitParked(1);
   std::thread second_thread([&] { second = Pull(1, nodes, &cancel); });
   below_->AwaitParked(2);
-  below_->Let("1");
+  below_->Let(1);
   cancel.Cancel();  // wherever it is: in its call, or waiting for the first
   second_thread.join();
   EXPECT_THAT(second, HasSubstr("CANCELLED"));

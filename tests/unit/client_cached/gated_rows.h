@@ -2,11 +2,11 @@
 // and answers when a test lets it.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,7 +50,7 @@ class GatedRows final : public RowStore {
     {
       const MutexLock lock(mutex_);
       Park(requests);
-      changed_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return IsLet(context.trace_id); });
+      changed_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return IsLet(context.trace_id.low); });
     }
     return Give(requests, context);
   }
@@ -63,8 +63,8 @@ class GatedRows final : public RowStore {
     {
       const MutexLock lock(mutex_);
       Park(requests);
-      if (!IsLet(context.trace_id)) {
-        held_.emplace(context.trace_id, std::move(answer));
+      if (!IsLet(context.trace_id.low)) {
+        held_.emplace(context.trace_id.low, std::move(answer));
         return;
       }
     }
@@ -74,7 +74,8 @@ class GatedRows final : public RowStore {
     return RefusePushes(pushes);
   }
 
-  // From now on calls wait until they are let go by their trace id, or the gate is opened.
+  // From now on calls wait until they are let go by the last half of their trace id, or the gate is
+  // opened.
   void Close() {
     const MutexLock lock(mutex_);
     open_ = false;
@@ -85,7 +86,7 @@ class GatedRows final : public RowStore {
     const MutexLock lock(mutex_);
     changed_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return parked_ >= calls; });
   }
-  void Let(const std::string& trace_id) {
+  void Let(uint64_t trace_id) {
     MutexLock lock(mutex_);
     let_.insert(trace_id);
     changed_.NotifyAll();
@@ -104,7 +105,7 @@ class GatedRows final : public RowStore {
     lock.Unlock();
     for (const auto& [trace_id, answer] : held) answer();
   }
-  void FailCallsOf(const std::string& trace_id) {
+  void FailCallsOf(uint64_t trace_id) {
     const MutexLock lock(mutex_);
     fail_.insert(trace_id);
   }
@@ -123,13 +124,14 @@ class GatedRows final : public RowStore {
     ++parked_;
     changed_.NotifyAll();
   }
-  bool IsLet(const std::string& trace_id) const HG_REQUIRES(mutex_) {
+  bool IsLet(uint64_t trace_id) const HG_REQUIRES(mutex_) {
     return open_ || let_.contains(trace_id);
   }
   Status Give(std::span<const RowRequest> requests, CallContext& context) {
     {
       const MutexLock lock(mutex_);
-      if (fail_.contains(context.trace_id)) return Unavailable("call {} fails", context.trace_id);
+      if (fail_.contains(context.trace_id.low))
+        return Unavailable("call {} fails", context.trace_id.low);
     }
     HG_RETURN_IF_ERROR(context.Check());
     for (const RowRequest& request : requests) {
@@ -154,9 +156,9 @@ class GatedRows final : public RowStore {
   CondVar changed_;
   bool open_ HG_GUARDED_BY(mutex_) = true;
   int64_t parked_ HG_GUARDED_BY(mutex_) = 0;
-  std::set<std::string> let_ HG_GUARDED_BY(mutex_);
-  std::set<std::string> fail_ HG_GUARDED_BY(mutex_);
-  std::multimap<std::string, std::function<void()>> held_ HG_GUARDED_BY(mutex_);
+  std::set<uint64_t> let_ HG_GUARDED_BY(mutex_);
+  std::set<uint64_t> fail_ HG_GUARDED_BY(mutex_);
+  std::multimap<uint64_t, std::function<void()>> held_ HG_GUARDED_BY(mutex_);
   std::vector<int64_t> asked_ HG_GUARDED_BY(mutex_);
 };
 

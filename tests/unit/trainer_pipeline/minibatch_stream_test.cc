@@ -179,11 +179,6 @@ TEST_F(MinibatchStreamTest, TellsOfEachStageOfEachStepOnce) {
   }
 }
 
-TEST(TraceIdTest, NamesTheStepOfARank) {
-  EXPECT_EQ(TraceIdOf(3, {.purpose = BatchPurpose::kValid, .epoch = 2, .step = 7}),
-            "rank3-purpose1-epoch2-step7");
-}
-
 TEST_F(MinibatchStreamTest, ThreadsAndPrefetchChangeNothing) {
   const StreamOptions one{.seed = 9, .batch_size = 8, .epochs = 3, .threads = 1, .prefetch = 1};
   const auto wanted = Drain(stores_.graph.get(), one);

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "common/storage/json.h"
-#include "server/ui/assets.h"
-#include "server/ui/figures.h"
-#include "server/ui/html.h"
-#include "server/ui/render.h"
-#include "server/ui/status_reader.h"
+#include "common/ui/assets.h"
+#include "common/ui/figures.h"
+#include "common/ui/html.h"
+#include "common/ui/render.h"
+#include "common/ui/status_reader.h"
 
 namespace halograph::ui {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/ui/status_reader.h"
+#include "common/ui/status_reader.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "common/storage/lenient_json.h"
-#include "server/ui/figures.h"
+#include "common/ui/figures.h"
 
 namespace halograph::ui {
 namespace {

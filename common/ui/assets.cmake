@@ -21,8 +21,8 @@ foreach(file app.css app.js charts.js icon.svg samples.js)
   string(APPEND table "    {\"/ui/${file}\", \"${${kind}}\",\n     ${literal}},\n")
 endforeach()
 read_literal(page.html page)
-file(WRITE "${OUTPUT}" "// Made by server/ui/assets.cmake.
-#include \"server/ui/assets.h\"
+file(WRITE "${OUTPUT}" "// Made by common/ui/assets.cmake.
+#include \"common/ui/assets.h\"
 
 #include <array>
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "server/ui/html.h"
-#include "server/ui/ui_data.h"
+#include "common/ui/html.h"
+#include "common/ui/ui_data.h"
 
 namespace halograph::ui {
 

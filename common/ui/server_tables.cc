@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "server/ui/figures.h"
-#include "server/ui/render.h"
+#include "common/ui/figures.h"
+#include "common/ui/render.h"
 
 namespace halograph::ui {
 namespace {

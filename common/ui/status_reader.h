@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/storage/json.h"
-#include "server/ui/ui_data.h"
+#include "common/ui/ui_data.h"
 
 namespace halograph::ui {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/ui/ui_data.h"
+#include "common/ui/ui_data.h"
 
 namespace halograph::ui {
 

@@ -1,4 +1,4 @@
-#include "server/ui/html.h"
+#include "common/ui/html.h"
 
 #include <array>
 #include <cmath>

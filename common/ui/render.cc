@@ -1,4 +1,4 @@
-#include "server/ui/render.h"
+#include "common/ui/render.h"
 
 #include <algorithm>
 #include <map>
@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "server/ui/assets.h"
-#include "server/ui/figures.h"
+#include "common/ui/assets.h"
+#include "common/ui/figures.h"
 
 namespace halograph::ui {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/ui/figures.h"
+#include "common/ui/figures.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 #include "common/base/list_some.h"
 #include "common/metrics/snapshot.h"
-#include "server/ui/html.h"
+#include "common/ui/html.h"
 
 namespace halograph::ui {
 namespace {
