@@ -60,10 +60,12 @@ std::optional<double> WaitForCalls(const Picture& picture) {
 
 Lack LackOfProcessors(const ServerPicture& server) {
   constexpr double kWorks = 0.02;  // less says nothing
-  constexpr double kWaits = 0.3;   // of what its threads worked
-  if (server.working < kWorks) return Lack::kNo;
+  constexpr double kWaits = 0.3;   // of what its threads had to do
+  // A call that waits for a thread while threads are idle waits for one to get a processor.
+  const double to_do = server.working + (server.threads_are_busy() ? 0 : server.queueing);
+  if (to_do < kWorks) return Lack::kNo;
   if (server.waited_for_processors) {
-    return *server.waited_for_processors > kWaits * server.working ? Lack::kYes : Lack::kNo;
+    return *server.waited_for_processors > kWaits * to_do ? Lack::kYes : Lack::kNo;
   }
   // Calls that wait for room for a reply or for a push hold no thread, but count as worked for.
   const bool waits_for_others = server.waiting_calls.value_or(0) > 0;

@@ -234,7 +234,10 @@ void DrawServer(ServerPicture* server) {
     server->memory = calls > 0 ? *waited / calls : 0;
   }
   server->work = std::max(0.0, server->answering - server->queue - server->memory);
-  if (server->answering > 0) server->working *= server->work / server->answering;
+  if (server->answering > 0) {
+    server->queueing = server->working * server->queue / server->answering;
+    server->working *= server->work / server->answering;
+  }
   if (const auto sent =
           metrics.Histogram("grpc_server_call_sent_total_compressed_message_size_bytes")) {
     server->bytes_per_second = sent->sum / seconds;
@@ -246,6 +249,8 @@ void DrawServer(ServerPicture* server) {
     server->waited_for_processors = *waited / seconds;
   }
   server->waiting_calls = metrics.Gauge("halograph_server_waiting_calls");
+  server->threads = metrics.Gauge("halograph_server_threads", {{"pool", "work"}});
+  if (server->threads && *server->threads <= 0) server->threads.reset();
   BoundLeast(server);
 }
 

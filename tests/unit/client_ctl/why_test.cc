@@ -188,10 +188,26 @@ TEST(WhyTest, QueueWhileProcessorsAreLeftWantsThreads) {
   WaitsForCalls(&made, "gather");
   MadeServer& server = made.servers[1];
   server.queue = 4e-3;
+  server.work = 1.2e-3;
   server.threads = 1;
   server.processors = 1.1;
   ExpectFirst(made, "few-server-threads", "b:7000");
   EXPECT_THAT(First(made).advice, HasSubstr("--threads"));
+}
+
+// What a machine shows on which many programs run: calls wait for a thread, while none of them has
+// anything to do but to wake up.
+TEST(WhyTest, CallsThatWaitForIdleThreadsWaitForProcessors) {
+  Made made;
+  WaitsForCalls(&made, "gather");
+  MadeServer& server = made.servers[1];
+  server.queue = 4e-3;
+  server.lacked = 5;
+  ExpectFirst(made, "busy-processors", "b:7000");
+  server.lacked = 0;
+  for (const Finding& finding : Explain(made.Take()).findings) {
+    EXPECT_NE(finding.cause, "few-server-threads");
+  }
 }
 
 TEST(WhyTest, FullReplyMemory) {
