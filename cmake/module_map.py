@@ -28,7 +28,7 @@ ROWS = {
     "common/program": ["common/base", "common/storage", "common/yaml"],
     "common/http": ["common/base", "common/storage", "common/program"],
     # The page of an operator, as text.
-    "common/ui": ["common/base", "common/storage"],
+    "common/ui": ["common/base", "common/metrics", "common/storage"],
     "common/operator_port": ["common/base", "common/storage", "common/program", "common/http", "common/metrics",
                              "common/metrics/prometheus", "common/ui"],
     "common/graph": ["common/base", "common/storage"],

@@ -1,13 +1,16 @@
 #include "client/ctl/doctor_command.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <future>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "client/ctl/doctor/checkup.h"
 #include "client/ctl/http_get.h"
+#include "client/ctl/name_lookup.h"
 #include "client/ctl/two_looks.h"
 #include "common/base/host_port.h"
 
@@ -17,28 +20,45 @@ struct DoctorOptions : LookOptions {};
 
 namespace {
 
-FoundName FindName(const std::string& text, std::chrono::nanoseconds timeout) {
-  FoundName name;
-  const StatusOr<HostPort> address = ParseServerAddress(text);
-  if (!address.ok()) {
-    name.error = Message(address.status());
-    return name;
-  }
-  const StatusOr<std::vector<std::string>> found = ResolveHost(*address);
-  if (!found.ok()) {
-    name.error = Message(found.status());
-    return name;
-  }
-  name.addresses = *found;
-  name.listens = TryToConnect(*address, timeout).ok();
-  return name;
+// Asked at a time whether something listens there.
+constexpr size_t kTriedAtOnce = 64;
+
+void TryAll(const std::vector<StatusOr<HostAddresses>>& found, std::chrono::nanoseconds timeout,
+            std::vector<FoundName>* names) {
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next.fetch_add(1); i < found.size(); i = next.fetch_add(1)) {
+      if (found[i].ok()) (*names)[i].listens = TryToConnect(*found[i], timeout).ok();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < std::min(kTriedAtOnce, found.size()); ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
 }
 
-std::vector<FoundName> FindNames(const std::vector<std::string>& addresses,
-                                 std::chrono::nanoseconds timeout) {
-  std::vector<FoundName> names;
-  names.reserve(addresses.size());
-  for (const std::string& address : addresses) names.push_back(FindName(address, timeout));
+// In their order. Addresses were checked where they were read.
+StatusOr<std::vector<FoundName>> FindNames(const std::vector<std::string>& addresses,
+                                           std::chrono::nanoseconds timeout) {
+  std::vector<HostPort> hosts;
+  for (const std::string& text : addresses) {
+    HG_ASSIGN_OR_RETURN(hosts.emplace_back(), ParseServerAddress(text));
+  }
+  const auto found = LookUpAll(hosts, std::chrono::steady_clock::now() + timeout);
+  std::vector<FoundName> names(addresses.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!found[i].ok()) {
+      names[i].error = Message(found[i].status());
+      continue;
+    }
+    for (const SocketAddress& address : *found[i]) {
+      std::vector<std::string>& numbers = names[i].addresses;
+      if (std::find(numbers.begin(), numbers.end(), address.number) == numbers.end()) {
+        numbers.push_back(address.number);
+      }
+    }
+  }
+  TryAll(found, timeout, &names);
   return names;
 }
 
@@ -46,13 +66,15 @@ StatusOr<Checkup> LookAt(const DoctorOptions& options) {
   Checkup checkup;
   checkup.servers.resize(options.remote.servers.size());
   checkup.trainers.resize(options.trainers.addresses.size());
-  auto of_trainers = std::async(std::launch::async, [&] {
-    return FindNames(options.trainers.addresses, options.remote.timeout);
-  });
-  std::vector<FoundName> names = FindNames(options.remote.servers, options.remote.timeout);
-  for (size_t i = 0; i < names.size(); ++i) checkup.servers[i].name = std::move(names[i]);
-  names = of_trainers.get();
-  for (size_t i = 0; i < names.size(); ++i) checkup.trainers[i].name = std::move(names[i]);
+  std::vector<std::string> addresses = options.remote.servers;
+  addresses.insert(addresses.end(), options.trainers.addresses.begin(),
+                   options.trainers.addresses.end());
+  HG_ASSIGN_OR_RETURN(auto names, FindNames(addresses, options.remote.timeout));
+  for (size_t i = 0; i < names.size(); ++i) {
+    const size_t servers = checkup.servers.size();
+    (i < servers ? checkup.servers[i].name : checkup.trainers[i - servers].name) =
+        std::move(names[i]);
+  }
   HG_ASSIGN_OR_RETURN(auto looks, LookTwice(options));
   auto& [first, second] = looks;
   for (size_t i = 0; i < checkup.servers.size(); ++i) {

@@ -6,13 +6,10 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include <arpa/inet.h>
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -26,21 +23,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMostHeaderBytes = 64 << 10;
 constexpr size_t kMostTokenBytes = 4096;
-
-struct FreeAddresses {
-  void operator()(addrinfo* first) const { freeaddrinfo(first); }
-};
-using AddressList = std::unique_ptr<addrinfo, FreeAddresses>;
-
-StatusOr<AddressList> LookUp(const HostPort& address) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error =
-      getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
-  if (error != 0) return NotFound("{}: {}", address.host, gai_strerror(error));
-  return AddressList(found);
-}
 
 // An open connection, closed at its end.
 class Connection {
@@ -68,11 +50,14 @@ Status WaitFor(int fd, short events, Clock::time_point deadline) {
   }
 }
 
-StatusOr<Connection> ConnectTo(const addrinfo& found, Clock::time_point deadline) {
+StatusOr<Connection> ConnectTo(const SocketAddress& address, Clock::time_point deadline) {
   Connection connection(
-      socket(found.ai_family, found.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, found.ai_protocol));
+      socket(address.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (connection.fd() < 0) return ErrnoStatus(errno, "open", "a socket");
-  if (connect(connection.fd(), found.ai_addr, found.ai_addrlen) == 0) return connection;
+  if (connect(connection.fd(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size) ==
+      0) {
+    return connection;
+  }
   if (errno != EINPROGRESS) return Unavailable("{}", std::strerror(errno));
   HG_RETURN_IF_ERROR(WaitFor(connection.fd(), POLLOUT, deadline));
   int error = 0;
@@ -82,12 +67,11 @@ StatusOr<Connection> ConnectTo(const addrinfo& found, Clock::time_point deadline
   return connection;
 }
 
-// To the first of its addresses that takes it.
-StatusOr<Connection> Connect(const HostPort& address, Clock::time_point deadline) {
-  HG_ASSIGN_OR_RETURN(const AddressList found, LookUp(address));
+// To the first of them that takes it.
+StatusOr<Connection> Connect(const HostAddresses& addresses, Clock::time_point deadline) {
   Status failed = Unavailable("no address");
-  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
-    StatusOr<Connection> connection = ConnectTo(*one, deadline);
+  for (const SocketAddress& address : addresses) {
+    StatusOr<Connection> connection = ConnectTo(address, deadline);
     if (connection.ok()) return connection;
     failed = connection.status();
     if (absl::IsDeadlineExceeded(failed)) break;
@@ -184,30 +168,15 @@ StatusOr<std::string> BodyOf(const std::string& answer) {
 
 }  // namespace
 
-StatusOr<std::vector<std::string>> ResolveHost(const HostPort& address) {
-  HG_ASSIGN_OR_RETURN(const AddressList found, LookUp(address));
-  std::vector<std::string> numbers;
-  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
-    std::array<char, NI_MAXHOST> number{};
-    if (getnameinfo(one->ai_addr, one->ai_addrlen, number.data(), number.size(), nullptr, 0,
-                    NI_NUMERICHOST) != 0) {
-      continue;
-    }
-    if (std::find(numbers.begin(), numbers.end(), number.data()) == numbers.end()) {
-      numbers.emplace_back(number.data());
-    }
-  }
-  return numbers;
-}
-
-Status TryToConnect(const HostPort& address, std::chrono::nanoseconds timeout) {
-  return Connect(address, Clock::now() + timeout).status();
+Status TryToConnect(const HostAddresses& addresses, std::chrono::nanoseconds timeout) {
+  return Connect(addresses, Clock::now() + timeout).status();
 }
 
 StatusOr<std::string> HttpGet(const HostPort& address, const std::string& path,
                               const std::string& token, std::chrono::nanoseconds timeout) {
   const Clock::time_point deadline = Clock::now() + timeout;
-  HG_ASSIGN_OR_RETURN(const Connection connection, Connect(address, deadline));
+  HG_ASSIGN_OR_RETURN(const HostAddresses addresses, LookUp(address, deadline));
+  HG_ASSIGN_OR_RETURN(const Connection connection, Connect(addresses, deadline));
   std::string request =
       fmt::format("GET {} HTTP/1.0\r\nHost: {}\r\nConnection: close\r\n", path, ToString(address));
   if (!token.empty()) request += fmt::format("Authorization: Bearer {}\r\n", token);

@@ -152,13 +152,18 @@ double Quota(const ProcessorFiles& files) {
 
 }  // namespace
 
-int AvailableProcessors(const ProcessorFiles& files) {
+double UsableProcessors(const ProcessorFiles& files) {
   int64_t processors = CountBoth(AllowedProcessors(files.proc), OnlineProcessors(files.cpu));
   if (processors == 0) processors = static_cast<int64_t>(std::thread::hardware_concurrency());
-  const double quota = std::ceil(Quota(files));
-  if (quota < static_cast<double>(processors)) processors = static_cast<int64_t>(quota);
   constexpr int64_t kMost = 1 << 20;
-  return static_cast<int>(std::clamp(processors, int64_t{1}, kMost));
+  // The kernel takes no quota below a hundredth of a processor.
+  constexpr double kLeastQuota = 0.01;
+  return std::min(static_cast<double>(std::clamp(processors, int64_t{1}, kMost)),
+                  std::max(Quota(files), kLeastQuota));
+}
+
+int AvailableProcessors(const ProcessorFiles& files) {
+  return static_cast<int>(std::ceil(UsableProcessors(files)));
 }
 
 }  // namespace halograph

@@ -19,5 +19,7 @@ struct ProcessorFiles {
 // cpu.cfs_quota_us. A quota of 1.5 processors counts as 2. What cannot be read limits nothing. At
 // least 1. Reads files: a few of a hundred bytes.
 [[nodiscard]] int AvailableProcessors(const ProcessorFiles& files = {});
+// The same as it is, for those who compare: a quota of 1.5 processors is 1.5. Above 0.
+[[nodiscard]] double UsableProcessors(const ProcessorFiles& files = {});
 
 }  // namespace halograph

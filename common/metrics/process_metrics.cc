@@ -7,6 +7,8 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -15,7 +17,9 @@
 #include <unistd.h>
 
 #include "common/base/build_info.h"
+#include "common/base/processors.h"
 #include "common/base/stopwatch.h"
+#include "common/metrics/processor_wait.h"
 
 namespace halograph {
 namespace {
@@ -111,6 +115,17 @@ std::vector<MetricReader> AddProcessMetrics(MetricRegistry* metrics, std::string
       OfStat([](const ProcessFigures& figures) {
         return std::chrono::duration<double>(figures.cpu).count();
       })));
+  readers.push_back(
+      metrics->ReadCounters({"process_processor_wait_seconds_total", MetricUnit::kSeconds,
+                             "Time that threads were ready to run and waited for a processor"},
+                            {}, [wait = std::make_shared<ProcessorWait>()] {
+                              const std::optional<double> seconds = wait->Seconds();
+                              return seconds ? Samples{{{}, *seconds}} : Samples();
+                            }));
+  readers.push_back(metrics->ReadGauge(
+      {"process_usable_processors", MetricUnit::kNone,
+       "Processors that the process may use at a time, by its mask and its quota"},
+      {}, [] { return UsableProcessors(); }));
   readers.push_back(metrics->ReadGauges(
       {"process_start_time_seconds", MetricUnit::kSeconds, "When the process began, since 1970"},
       {}, OfStat([boot = BootTime()](const ProcessFigures& figures) {

@@ -1,8 +1,9 @@
 // What every program shows of itself, under the names that Prometheus' clients use:
 // process_cpu_seconds_total, process_start_time_seconds, process_resident_memory_bytes,
 // process_virtual_memory_bytes, process_open_fds, process_max_fds (-1: no limit) and
-// process_threads, from /proc; and halograph_build_info{program,version} 1 and
-// halograph_uptime_seconds.
+// process_threads, from /proc; process_processor_wait_seconds_total (processor_wait.h) and
+// process_usable_processors (common/base/processors.h), which such clients do not have; and
+// halograph_build_info{program,version} 1 and halograph_uptime_seconds.
 #pragma once
 
 #include <chrono>

@@ -18,9 +18,13 @@ double CounterSince(double now, double earlier) { return now < earlier ? now : n
 
 }  // namespace
 
-double HistogramSnapshot::Quantile(double q) const {
-  if (count == 0 || bounds.empty()) return 0;
-  const double rank = std::clamp(q, 0.0, 1.0) * static_cast<double>(count);
+std::optional<double> QuantileOf(std::span<const double> bounds, std::span<const int64_t> counts,
+                                 double q) {
+  if (bounds.empty() || counts.size() != bounds.size() + 1) return {};
+  double all = 0;
+  for (const int64_t count : counts) all += static_cast<double>(count);
+  if (!(all > 0)) return {};
+  const double rank = std::clamp(q, 0.0, 1.0) * all;
   double below = 0;
   size_t bucket = 0;
   while (bucket < bounds.size() && below + static_cast<double>(counts[bucket]) < rank) {
@@ -32,6 +36,10 @@ double HistogramSnapshot::Quantile(double q) const {
   const double lower = bucket == 0 ? 0 : bounds[bucket - 1];
   if (counts[bucket] == 0) return lower;  // q is 0
   return lower + (upper - lower) * (rank - below) / static_cast<double>(counts[bucket]);
+}
+
+double HistogramSnapshot::Quantile(double q) const {
+  return QuantileOf(bounds, counts, q).value_or(0);
 }
 
 HistogramSnapshot HistogramSnapshot::Since(const HistogramSnapshot& earlier) const {

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,15 +14,19 @@
 
 namespace halograph {
 
+// The value below which a share `q` in [0, 1] of all lies, as Prometheus' histogram_quantile has
+// it: evenly spread within its bucket, the last bound for what is above all bounds. `counts`: of
+// each bucket alone, one more than `bounds`. Nothing if there is none, or the two do not fit.
+[[nodiscard]] std::optional<double> QuantileOf(std::span<const double> bounds,
+                                               std::span<const int64_t> counts, double q);
+
 struct HistogramSnapshot {
   std::vector<double> bounds;   // upper bounds that are within their buckets, ascending
   std::vector<int64_t> counts;  // a bucket each, and a last one for what is above all bounds
   int64_t count = 0;            // of all buckets
   double sum = 0;
 
-  // The value below which a share `q` in [0, 1] of all lies, as Prometheus' histogram_quantile has
-  // it: evenly spread within its bucket, the last bound for what is above all bounds. 0 if there is
-  // none.
+  // QuantileOf; 0 if there is none.
   [[nodiscard]] double Quantile(double q) const;
   [[nodiscard]] double Mean() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
   // What came since an earlier one of the same series. If that one has other bounds or more in a

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "common/base/list_some.h"
+#include "common/metrics/snapshot.h"
 #include "common/ui/html.h"
 
 namespace halograph::ui {
@@ -82,19 +83,7 @@ void AddProblemsOf(const ServerFigures& server, const Speed& speed,
 }  // namespace
 
 double Quantile(const Histogram& histogram, double q) {
-  const int64_t all = std::accumulate(histogram.counts.begin(), histogram.counts.end(), int64_t{0});
-  if (all <= 0 || histogram.counts.size() != histogram.bounds.size() + 1) return -1;
-  const double wanted = q * static_cast<double>(all);
-  double below = 0;
-  for (size_t i = 0; i < histogram.bounds.size(); ++i) {
-    const auto count = static_cast<double>(histogram.counts[i]);
-    if (count > 0 && below + count >= wanted) {
-      const double lower = i == 0 ? 0 : histogram.bounds[i - 1];
-      return lower + (histogram.bounds[i] - lower) * (wanted - below) / count;
-    }
-    below += count;
-  }
-  return histogram.bounds.empty() ? -1 : histogram.bounds.back();
+  return QuantileOf(histogram.bounds, histogram.counts, q).value_or(-1);
 }
 
 void Add(const Histogram& histogram, Histogram& sum) {

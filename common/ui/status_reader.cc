@@ -11,55 +11,22 @@
 
 #include <fmt/format.h>
 
+#include "common/storage/lenient_json.h"
 #include "common/ui/figures.h"
 
 namespace halograph::ui {
 namespace {
 
-const Json& Field(const Json& object, const char* key) {
-  static const Json none;
-  if (!object.is_object()) return none;
-  const auto found = object.find(key);
-  return found == object.end() ? none : *found;
-}
-
-// The elements of a list; none of what is no list.
-const Json& Items(const Json& object, const char* key) {
-  static const Json none = Json::array();
-  const Json& value = Field(object, key);
-  return value.is_array() ? value : none;
-}
-
-double AsDouble(const Json& value) {
-  if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
-  return NumberIn(value).value_or(0);
-}
-
-int64_t ToInt(double number) {
-  if (std::isnan(number)) return 0;
-  return static_cast<int64_t>(std::clamp(number, -9e18, 9e18));
-}
-
-double Double(const Json& object, const char* key) { return AsDouble(Field(object, key)); }
-int64_t Int(const Json& object, const char* key) { return ToInt(Double(object, key)); }
 // Small numbers: of parts and the like.
 int SmallInt(const Json& object, const char* key) {
-  return static_cast<int>(std::clamp<int64_t>(Int(object, key), 0, 1 << 20));
+  return static_cast<int>(std::clamp<int64_t>(WholeOf(object, key), 0, 1 << 20));
 }
-bool Bool(const Json& object, const char* key) {
-  const Json& value = Field(object, key);
-  return value.is_boolean() && value.get<bool>();
-}
-std::string Text(const Json& object, const char* key) {
-  const Json& value = Field(object, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
 // The metrics of a program, by name.
 class Metrics {
  public:
   explicit Metrics(const Json& status) {
-    for (const Json& metric : Items(status, "metrics")) by_name_[Text(metric, "name")] = &metric;
+    for (const Json& metric : ItemsOf(status, "metrics"))
+      by_name_[TextOf(metric, "name")] = &metric;
   }
 
   // Calls `use(labels, series)` for each series; `labels(name)` is a label's value.
@@ -67,14 +34,14 @@ class Metrics {
   void Each(std::string_view name, Use use) const {
     const auto found = by_name_.find(name);
     if (found == by_name_.end()) return;
-    for (const Json& series : Items(*found->second, "series")) {
+    for (const Json& series : ItemsOf(*found->second, "series")) {
       use([&series](std::string_view label) { return Label(series, label); }, series);
     }
   }
 
   [[nodiscard]] double Sum(std::string_view name) const {
     double sum = 0;
-    Each(name, [&](const auto&, const Json& series) { sum += Double(series, "value"); });
+    Each(name, [&](const auto&, const Json& series) { sum += DoubleOf(series, "value"); });
     return sum;
   }
 
@@ -84,20 +51,21 @@ class Metrics {
     Histogram sum;
     const auto found = by_name_.find(name);
     if (found == by_name_.end()) return sum;
-    for (const Json& bound : Items(*found->second, "bounds")) sum.bounds.push_back(AsDouble(bound));
+    for (const Json& bound : ItemsOf(*found->second, "bounds"))
+      sum.bounds.push_back(ToDouble(bound));
     sum.counts.assign(sum.bounds.size() + 1, 0);
     Each(name, [&](const auto& labels, const Json& series) {
-      const Json& counts = Items(series, "counts");
+      const Json& counts = ItemsOf(series, "counts");
       if (!wanted(labels) || counts.size() != sum.counts.size()) return;
-      for (size_t i = 0; i < counts.size(); ++i) sum.counts[i] += ToInt(AsDouble(counts[i]));
+      for (size_t i = 0; i < counts.size(); ++i) sum.counts[i] += ToWhole(ToDouble(counts[i]));
     });
     return sum;
   }
 
  private:
   static std::string Label(const Json& series, std::string_view name) {
-    for (const Json& label : Items(series, "labels")) {
-      if (Text(label, "name") == name) return Text(label, "value");
+    for (const Json& label : ItemsOf(series, "labels")) {
+      if (TextOf(label, "name") == name) return TextOf(label, "value");
     }
     return {};
   }
@@ -110,12 +78,12 @@ Histogram ReadBuckets(const Json& buckets) {
   Histogram histogram;
   int64_t above = 0;
   for (const Json& bucket : buckets) {
-    const double upper = Double(bucket, "upper_seconds");
+    const double upper = DoubleOf(bucket, "upper_seconds");
     if (std::isfinite(upper)) {
       histogram.bounds.push_back(upper);
-      histogram.counts.push_back(Int(bucket, "count"));
+      histogram.counts.push_back(WholeOf(bucket, "count"));
     } else {
-      above += Int(bucket, "count");
+      above += WholeOf(bucket, "count");
     }
   }
   if (!histogram.counts.empty() || above > 0) histogram.counts.push_back(above);
@@ -125,28 +93,28 @@ Histogram ReadBuckets(const Json& buckets) {
 std::vector<MethodFigures> ReadMethods(const Json& list) {
   std::vector<MethodFigures> methods;
   for (const Json& method : list) {
-    methods.push_back({.name = Text(method, "method"),
-                       .calls = Int(method, "calls"),
-                       .errors = Int(method, "errors"),
-                       .in_flight = Int(method, "in_flight"),
-                       .request_bytes = Int(method, "request_bytes"),
-                       .reply_bytes = Int(method, "reply_bytes"),
-                       .p50_seconds = Double(method, "p50_seconds"),
-                       .p99_seconds = Double(method, "p99_seconds"),
-                       .latency = ReadBuckets(Items(method, "latency"))});
+    methods.push_back({.name = TextOf(method, "method"),
+                       .calls = WholeOf(method, "calls"),
+                       .errors = WholeOf(method, "errors"),
+                       .in_flight = WholeOf(method, "in_flight"),
+                       .request_bytes = WholeOf(method, "request_bytes"),
+                       .reply_bytes = WholeOf(method, "reply_bytes"),
+                       .p50_seconds = DoubleOf(method, "p50_seconds"),
+                       .p99_seconds = DoubleOf(method, "p99_seconds"),
+                       .latency = ReadBuckets(ItemsOf(method, "latency"))});
   }
   return methods;
 }
 
 std::vector<PartFigures> ReadParts(const Json& stats, const Metrics& metrics) {
   std::vector<PartFigures> parts;
-  for (const Json& part : Items(stats, "parts")) {
-    parts.push_back({.part = static_cast<int>(std::clamp(AsDouble(part), 0.0, 1e6))});
+  for (const Json& part : ItemsOf(stats, "parts")) {
+    parts.push_back({.part = static_cast<int>(std::clamp(ToDouble(part), 0.0, 1e6))});
   }
   const auto read = [&](std::string_view name, int64_t PartFigures::*figure) {
     metrics.Each(name, [&](const auto& labels, const Json& series) {
       for (PartFigures& part : parts) {
-        if (labels("part") == std::to_string(part.part)) part.*figure = Int(series, "value");
+        if (labels("part") == std::to_string(part.part)) part.*figure = WholeOf(series, "value");
       }
     });
   };
@@ -160,7 +128,7 @@ std::vector<PoolFigures> ReadPools(const Json& stats, const Metrics& metrics) {
   std::map<std::string, PoolFigures> pools;
   const auto read = [&](std::string_view name, int64_t PoolFigures::*figure) {
     metrics.Each(name, [&](const auto& labels, const Json& series) {
-      pools[labels("pool")].*figure = Int(series, "value");
+      pools[labels("pool")].*figure = WholeOf(series, "value");
     });
   };
   read("halograph_server_threads", &PoolFigures::threads);
@@ -168,14 +136,14 @@ std::vector<PoolFigures> ReadPools(const Json& stats, const Metrics& metrics) {
   read("halograph_server_queued_calls", &PoolFigures::queued);
   read("halograph_server_queue_limit_calls", &PoolFigures::queue_limit);
   if (!pools.contains("work")) {  // a server without these metrics
-    pools["work"] = {.threads = Int(stats, "pool_threads"),
-                     .queued = Int(stats, "pool_queued"),
-                     .queue_limit = Int(stats, "pool_queue_capacity")};
+    pools["work"] = {.threads = WholeOf(stats, "pool_threads"),
+                     .queued = WholeOf(stats, "pool_queued"),
+                     .queue_limit = WholeOf(stats, "pool_queue_capacity")};
   }
-  if (!pools.contains("state") && Int(stats, "state_threads") > 0) {
-    pools["state"] = {.threads = Int(stats, "state_threads"),
-                      .queued = Int(stats, "state_queued"),
-                      .queue_limit = Int(stats, "state_queue_capacity")};
+  if (!pools.contains("state") && WholeOf(stats, "state_threads") > 0) {
+    pools["state"] = {.threads = WholeOf(stats, "state_threads"),
+                      .queued = WholeOf(stats, "state_queued"),
+                      .queue_limit = WholeOf(stats, "state_queue_capacity")};
   }
   std::vector<PoolFigures> list;
   for (auto& [name, pool] : pools) {
@@ -186,114 +154,115 @@ std::vector<PoolFigures> ReadPools(const Json& stats, const Metrics& metrics) {
 }
 
 void ReadTensors(const Json& state, ServerFigures& server) {
-  for (const Json& tensor : Items(state, "tensors")) {
-    const Json& spec = Field(tensor, "spec");
-    const std::string type = Text(spec, "type");
-    server.tensors.push_back(
-        {.part = SmallInt(state, "part"),
-         .name = type.empty() ? Text(spec, "name") : fmt::format("{}/{}", type, Text(spec, "name")),
-         .lsn = Int(tensor, "lsn"),
-         .staleness = Int(tensor, "staleness"),
-         .step = Int(tensor, "step"),
-         .ids = Int(tensor, "end_id") - Int(tensor, "first_id"),
-         .pushes = Int(tensor, "pushes"),
-         .pushed_rows = Int(tensor, "pushed_rows"),
-         .memory_bytes = Int(tensor, "memory_bytes"),
-         .refused = Text(tensor, "refused")});
+  for (const Json& tensor : ItemsOf(state, "tensors")) {
+    const Json& spec = FieldOf(tensor, "spec");
+    const std::string type = TextOf(spec, "type");
+    server.tensors.push_back({.part = SmallInt(state, "part"),
+                              .name = type.empty()
+                                          ? TextOf(spec, "name")
+                                          : fmt::format("{}/{}", type, TextOf(spec, "name")),
+                              .lsn = WholeOf(tensor, "lsn"),
+                              .staleness = WholeOf(tensor, "staleness"),
+                              .step = WholeOf(tensor, "step"),
+                              .ids = WholeOf(tensor, "end_id") - WholeOf(tensor, "first_id"),
+                              .pushes = WholeOf(tensor, "pushes"),
+                              .pushed_rows = WholeOf(tensor, "pushed_rows"),
+                              .memory_bytes = WholeOf(tensor, "memory_bytes"),
+                              .refused = TextOf(tensor, "refused")});
   }
 }
 
 void ReadState(const Json& stats, const Metrics& metrics, ServerFigures& server) {
-  for (const Json& state : Items(stats, "state")) {
+  for (const Json& state : ItemsOf(stats, "state")) {
     ReadTensors(state, server);
     LogFigures log{.part = SmallInt(state, "part"),
-                   .lsn = Int(state, "lsn"),
-                   .synced_lsn = Int(state, "synced_lsn"),
-                   .log_bytes = Int(state, "log_bytes"),
-                   .syncs = Int(state, "syncs"),
-                   .sync_seconds = Double(state, "sync_seconds"),
-                   .checkpoints = Int(state, "checkpoints"),
-                   .recovery_seconds = Double(state, "recovery_seconds"),
-                   .replayed_pushes = Int(state, "replayed_pushes")};
+                   .lsn = WholeOf(state, "lsn"),
+                   .synced_lsn = WholeOf(state, "synced_lsn"),
+                   .log_bytes = WholeOf(state, "log_bytes"),
+                   .syncs = WholeOf(state, "syncs"),
+                   .sync_seconds = DoubleOf(state, "sync_seconds"),
+                   .checkpoints = WholeOf(state, "checkpoints"),
+                   .recovery_seconds = DoubleOf(state, "recovery_seconds"),
+                   .replayed_pushes = WholeOf(state, "replayed_pushes")};
     const auto of_part = [part = std::to_string(log.part)](const auto& labels) {
       return labels("part") == part;
     };
     log.sync_p99_seconds = Quantile(metrics.SumOf("halograph_state_sync_seconds", of_part), 0.99);
     metrics.Each("halograph_state_checkpoint_age_seconds",
                  [&](const auto& labels, const Json& series) {
-                   if (of_part(labels)) log.checkpoint_age_seconds = Double(series, "value");
+                   if (of_part(labels)) log.checkpoint_age_seconds = DoubleOf(series, "value");
                  });
     metrics.Each("halograph_state_refuses_pushes", [&](const auto& labels, const Json& series) {
-      if (of_part(labels)) log.refuses_pushes = Double(series, "value") > 0;
+      if (of_part(labels)) log.refuses_pushes = DoubleOf(series, "value") > 0;
     });
     server.logs.push_back(log);
   }
 }
 
 void ReadCalls(const Json& stats, ServerFigures& server) {
-  for (const Json& call : Items(stats, "slow_calls")) {
-    server.slow.push_back({.unix_seconds = Double(call, "unix_seconds"),
-                           .method = Text(call, "method"),
-                           .host = Text(call, "host"),
-                           .rank = Text(call, "rank"),
-                           .request_id = Text(call, "request_id"),
-                           .trace_id = Text(call, "trace_id"),
-                           .status = Text(call, "status"),
-                           .answering_seconds = Double(call, "answering_seconds"),
-                           .sending_seconds = Double(call, "sending_seconds"),
-                           .request_bytes = Int(call, "request_bytes"),
-                           .reply_bytes = Int(call, "reply_bytes")});
+  for (const Json& call : ItemsOf(stats, "slow_calls")) {
+    server.slow.push_back({.unix_seconds = DoubleOf(call, "unix_seconds"),
+                           .method = TextOf(call, "method"),
+                           .host = TextOf(call, "host"),
+                           .rank = TextOf(call, "rank"),
+                           .request_id = TextOf(call, "request_id"),
+                           .trace_id = TextOf(call, "trace_id"),
+                           .status = TextOf(call, "status"),
+                           .answering_seconds = DoubleOf(call, "answering_seconds"),
+                           .sending_seconds = DoubleOf(call, "sending_seconds"),
+                           .request_bytes = WholeOf(call, "request_bytes"),
+                           .reply_bytes = WholeOf(call, "reply_bytes")});
   }
-  for (const Json& client : Items(stats, "client_list")) {
-    server.callers.push_back({.host = Text(client, "host"),
-                              .rank = Text(client, "rank"),
-                              .calls = Int(client, "calls"),
-                              .errors = Int(client, "errors"),
-                              .sent_bytes = Int(client, "sent_bytes"),
-                              .in_flight = Int(client, "in_flight"),
-                              .silent_seconds = Double(client, "silent_seconds"),
-                              .known_seconds = Double(client, "known_seconds")});
+  for (const Json& client : ItemsOf(stats, "client_list")) {
+    server.callers.push_back({.host = TextOf(client, "host"),
+                              .rank = TextOf(client, "rank"),
+                              .calls = WholeOf(client, "calls"),
+                              .errors = WholeOf(client, "errors"),
+                              .sent_bytes = WholeOf(client, "sent_bytes"),
+                              .in_flight = WholeOf(client, "in_flight"),
+                              .silent_seconds = DoubleOf(client, "silent_seconds"),
+                              .known_seconds = DoubleOf(client, "known_seconds")});
   }
 }
 
 // Of the old fields, which every server has.
 void ReadTotals(const Json& stats, const Metrics& metrics, ServerFigures& server) {
-  for (const MethodFigures& method : ReadMethods(Items(stats, "methods"))) {
+  for (const MethodFigures& method : ReadMethods(ItemsOf(stats, "methods"))) {
     if (!OfClients(method.name)) continue;
     server.total_calls += method.calls;
     server.total_sent_bytes += method.reply_bytes;
     Add(method.latency, server.total_latency);
   }
-  server.total_edges = ToInt(metrics.Sum("halograph_sampling_edges_total"));
+  server.total_edges = ToWhole(metrics.Sum("halograph_sampling_edges_total"));
 }
 
 TrainerFigures ReadTrainer(const Json& status) {
   const Metrics metrics(status);
   const auto all = [](const auto&) { return true; };
   TrainerFigures trainer{
-      .version = Text(status, "build_version"),
-      .phase = Text(status, "phase"),
-      .host = Text(status, "host_name"),
-      .pid = Int(status, "pid"),
-      .rank = Int(status, "rank"),
-      .world_size = Int(status, "world_size"),
-      .unix_seconds = Double(status, "unix_seconds"),
-      .uptime_seconds = Double(status, "uptime_seconds"),
-      .epoch = Int(status, "epoch"),
-      .step = Int(status, "step"),
+      .version = TextOf(status, "build_version"),
+      .phase = TextOf(status, "phase"),
+      .host = TextOf(status, "host_name"),
+      .pid = WholeOf(status, "pid"),
+      .rank = WholeOf(status, "rank"),
+      .world_size = WholeOf(status, "world_size"),
+      .unix_seconds = DoubleOf(status, "unix_seconds"),
+      .uptime_seconds = DoubleOf(status, "uptime_seconds"),
+      .epoch = WholeOf(status, "epoch"),
+      .step = WholeOf(status, "step"),
       .loss = std::numeric_limits<double>::quiet_NaN(),
-      .total_steps = ToInt(metrics.Sum("halograph_trainer_steps_total")),
-      .total_seeds = ToInt(metrics.Sum("halograph_trainer_seeds_total")),
+      .total_steps = ToWhole(metrics.Sum("halograph_trainer_steps_total")),
+      .total_seeds = ToWhole(metrics.Sum("halograph_trainer_seeds_total")),
       .step_seconds = metrics.SumOf("halograph_trainer_step_seconds", all),
       .wait_seconds = metrics.Sum("halograph_trainer_wait_seconds_total"),
       .sync_wait_seconds = metrics.Sum("halograph_trainer_sync_wait_seconds_total")};
-  for (const Json& server : Items(status, "servers")) {
+  for (const Json& server : ItemsOf(status, "servers")) {
     if (server.is_string()) trainer.servers.push_back(server.get<std::string>());
   }
   metrics.Each("halograph_trainer_loss",
-               [&](const auto&, const Json& series) { trainer.loss = Double(series, "value"); });
+               [&](const auto&, const Json& series) { trainer.loss = DoubleOf(series, "value"); });
   metrics.Each("halograph_trainer_step_seconds", [&](const auto&, const Json& series) {
-    trainer.step_seconds_sum += Double(series, "sum");
+    trainer.step_seconds_sum += DoubleOf(series, "sum");
   });
   metrics.Each(
       "halograph_trainer_stage_seconds_total", [&](const auto& labels, const Json& series) {
@@ -302,7 +271,7 @@ TrainerFigures ReadTrainer(const Json& status) {
                                   [&](const StageFigures& known) { return known.name == name; });
         if (stage == trainer.stages.end()) stage = trainer.stages.insert(stage, {.name = name});
         const std::string state = labels("state");
-        const double seconds = Double(series, "value");
+        const double seconds = DoubleOf(series, "value");
         if (state == "busy") stage->busy_seconds += seconds;
         if (state == "starved") stage->starved_seconds += seconds;
         if (state == "blocked") stage->blocked_seconds += seconds;
@@ -318,13 +287,13 @@ TrainerFigures ReadTrainer(const Json& status) {
       if (pull == trainer.pulls.end()) {
         pull = trainer.pulls.insert(pull, {.tensor = tensor, .source = source});
       }
-      (*pull).*figure += Int(series, "value");
+      (*pull).*figure += WholeOf(series, "value");
     });
   };
   pulls("halograph_trainer_pull_rows_total", &PulledRows::rows);
   pulls("halograph_trainer_pull_bytes_total", &PulledRows::bytes);
   metrics.Each("halograph_trainer_straggler_seconds", [&](const auto& labels, const Json& series) {
-    trainer.delays.push_back({.rank = labels("rank"), .seconds = Double(series, "value")});
+    trainer.delays.push_back({.rank = labels("rank"), .seconds = DoubleOf(series, "value")});
   });
   return trainer;
 }
@@ -343,28 +312,28 @@ void SortStages(std::vector<StageFigures>& stages) {
 
 ServerFigures ReadServer(const Json& stats) {
   const Metrics metrics(stats);
-  ServerFigures server{.address = Text(stats, "address"),
-                       .identity = Text(stats, "identity"),
-                       .graph = Text(stats, "graph_name"),
-                       .version = Text(stats, "build_version"),
-                       .serving = Text(stats, "serving"),
-                       .phase = Bool(stats, "draining") ? "draining" : Text(stats, "phase"),
-                       .host = Text(stats, "host_name"),
-                       .pid = Int(stats, "pid"),
-                       .unix_seconds = Double(stats, "unix_seconds"),
-                       .uptime_seconds = Double(stats, "uptime_seconds"),
+  ServerFigures server{.address = TextOf(stats, "address"),
+                       .identity = TextOf(stats, "identity"),
+                       .graph = TextOf(stats, "graph_name"),
+                       .version = TextOf(stats, "build_version"),
+                       .serving = TextOf(stats, "serving"),
+                       .phase = BoolOf(stats, "draining") ? "draining" : TextOf(stats, "phase"),
+                       .host = TextOf(stats, "host_name"),
+                       .pid = WholeOf(stats, "pid"),
+                       .unix_seconds = DoubleOf(stats, "unix_seconds"),
+                       .uptime_seconds = DoubleOf(stats, "uptime_seconds"),
                        .num_parts = SmallInt(stats, "num_parts"),
                        .parts = ReadParts(stats, metrics),
                        .pools = ReadPools(stats, metrics),
-                       .request_memory = Int(stats, "request_memory_bytes"),
-                       .request_memory_limit = Int(stats, "request_memory_limit_bytes"),
-                       .reply_memory = Int(stats, "reply_memory_bytes"),
-                       .reply_memory_limit = Int(stats, "reply_memory_limit_bytes"),
-                       .clients = Int(stats, "clients"),
-                       .refused = ToInt(metrics.Sum("halograph_server_refused_total")),
-                       .failovers = Int(stats, "failovers"),
-                       .recent_seconds = Double(stats, "recent_seconds"),
-                       .methods = ReadMethods(Items(stats, "recent"))};
+                       .request_memory = WholeOf(stats, "request_memory_bytes"),
+                       .request_memory_limit = WholeOf(stats, "request_memory_limit_bytes"),
+                       .reply_memory = WholeOf(stats, "reply_memory_bytes"),
+                       .reply_memory_limit = WholeOf(stats, "reply_memory_limit_bytes"),
+                       .clients = WholeOf(stats, "clients"),
+                       .refused = ToWhole(metrics.Sum("halograph_server_refused_total")),
+                       .failovers = WholeOf(stats, "failovers"),
+                       .recent_seconds = DoubleOf(stats, "recent_seconds"),
+                       .methods = ReadMethods(ItemsOf(stats, "recent"))};
   ReadState(stats, metrics, server);
   ReadCalls(stats, server);
   ReadTotals(stats, metrics, server);
@@ -373,30 +342,30 @@ ServerFigures ReadServer(const Json& stats) {
 
 UiData ReadUiData(const Json& status) {
   UiData data;
-  if (Text(status, "program") == "halograph-train") {
+  if (TextOf(status, "program") == "halograph-train") {
     data.trainer = ReadTrainer(status);
     SortStages(data.trainer->stages);
     return data;
   }
-  if (!Field(status, "servers").is_array()) {
+  if (!FieldOf(status, "servers").is_array()) {
     data.servers = {ReadServer(status)};
     data.servers[0].self = true;
     data.why_alone = "Only this server is shown.";
     return data;
   }
-  data.asked_seconds_ago = Double(status, "asked_seconds_ago");
-  data.why_alone = Text(status, "why_alone");
-  for (const Json& entry : Items(status, "servers")) {
+  data.asked_seconds_ago = DoubleOf(status, "asked_seconds_ago");
+  data.why_alone = TextOf(status, "why_alone");
+  for (const Json& entry : ItemsOf(status, "servers")) {
     ServerFigures server;
-    server.error = Text(entry, "error");
-    const bool answered = Field(entry, "stats").is_object();
+    server.error = TextOf(entry, "error");
+    const bool answered = FieldOf(entry, "stats").is_object();
     if (answered && server.error.empty()) {
-      server = ReadServer(Field(entry, "stats"));
+      server = ReadServer(FieldOf(entry, "stats"));
     } else if (server.error.empty()) {
       server.error = "it has not been asked yet";
     }
-    server.address = Text(entry, "address");
-    server.self = Bool(entry, "self");
+    server.address = TextOf(entry, "address");
+    server.self = BoolOf(entry, "self");
     data.servers.push_back(std::move(server));
   }
   return data;

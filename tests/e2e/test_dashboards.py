@@ -50,7 +50,7 @@ def filled(expr):
 
 
 def promtool(*words, text=None):
-    return subprocess.run([tool("promtool", "prometheus"), *map(str, words)], input=text, text=True,
+    return subprocess.run([tool("promtool", package="prometheus"), *map(str, words)], input=text, text=True,
                           capture_output=True, check=False)
 
 
@@ -219,7 +219,7 @@ class PrometheusTest(programs.ProgramTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        prometheus = tool("prometheus", "prometheus")
+        prometheus = tool("prometheus", package="prometheus")
         cluster = CLUSTERS[CLUSTER](cls.shared)
         cls.addClassCleanup(cluster.close)
         folder = cls.shared.folder / "prometheus"

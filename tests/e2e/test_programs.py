@@ -26,6 +26,12 @@ CASES = (
          "--queue", "0", "--part"),
     Case("halograph-ctl status", ["--servers", "127.0.0.1:1", "--timeout", "100ms"],
          "--calls-in-flight", "0", "--servers"),
+    Case("halograph-ctl why",
+         ["--servers", "127.0.0.1:1", "--timeout", "100ms", "--seconds", "100ms"], "--calls-in-flight",
+         "0", "--servers"),
+    Case("halograph-ctl doctor",
+         ["--servers", "127.0.0.1:1", "--timeout", "100ms", "--seconds", "10ms"], "--calls-in-flight",
+         "0", "--servers"),
     Case("halograph-ctl state create",
          ["--servers", "127.0.0.1:1", "--timeout", "100ms", "--type", "node", "--tensor", "emb"],
          "--dim", "0", "--servers"),
@@ -190,7 +196,6 @@ class AdvisedOptionsTest(ProgramTest):
     def options(self):
         found = set()
         calls = [[case.program, *case.command] for case in CASES]
-        calls += [["halograph-ctl", "why"], ["halograph-ctl", "doctor"]]
         calls += [["halograph-train", "--model", name] for name in model_names(self.box)]
         for call in calls:
             help_text = self.box.run(*call, "--help").out

@@ -17,29 +17,15 @@ import subprocess
 import unittest
 
 from harness import programs
+from harness.tools import missing, tool
 
 HERE = pathlib.Path(__file__).resolve().parent
 OLDEST_NODE = 20
 BROWSERS = ("chromium", "chromium-browser")
 
 
-def missing(what):
-    """A tool that is not there: a failure where tools must be."""
-    if os.environ.get("HALOGRAPH_NEED_TOOLS") == "1":
-        raise AssertionError(f"{what}, and HALOGRAPH_NEED_TOOLS is 1")
-    raise unittest.SkipTest(what)
-
-
-def tool(*names):
-    for name in names:
-        found = shutil.which(name)
-        if found:
-            return found
-    missing(f"{names[0]} is not installed")
-
-
 def node():
-    path = tool("node")
+    path = tool("node", package="nodejs")
     done = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
     major = int(re.match(r"v(\d+)", done.stdout).group(1))
     if major < OLDEST_NODE:
@@ -49,7 +35,7 @@ def node():
 
 def web_tools():
     """A folder with what package-lock.json names, for this and later runs."""
-    npm = tool("npm")
+    npm = tool("npm", package="npm")
     lock = (HERE / "package-lock.json").read_bytes()
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
     folder = cache / "halograph" / f"web-{hashlib.sha256(lock).hexdigest()[:16]}"
@@ -75,7 +61,7 @@ def web_tools():
 
 class PageTest(unittest.TestCase):
     def test_in_chromium(self):
-        environment = {**os.environ, "HALOGRAPH_CHROMIUM": tool(*BROWSERS),
+        environment = {**os.environ, "HALOGRAPH_CHROMIUM": tool(*BROWSERS, package="chromium"),
                        "HALOGRAPH_WEB_TOOLS": str(web_tools()),
                        "HALOGRAPH_WEB_PAGE": programs.binary("web_page")}
         done = subprocess.run([node(), "--test", "--test-reporter=spec", str(HERE / "page.test.mjs")],

@@ -17,7 +17,7 @@ namespace halograph::ctl {
 struct FoundName {
   std::vector<std::string> addresses = {};  // numbers, each once
   std::string error = {};
-  // Whether something takes connections at the first of them.
+  // Whether something takes connections at one of them.
   bool listens = false;
 };
 

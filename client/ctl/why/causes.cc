@@ -58,13 +58,19 @@ std::optional<double> WaitForCalls(const Picture& picture) {
   return rank->waiting * CallsShare(*rank);
 }
 
-bool LacksProcessors(const ServerPicture& server) {
+Lack LackOfProcessors(const ServerPicture& server) {
   constexpr double kWorks = 0.02;  // less says nothing
-  if (server.working < kWorks) return false;
-  if (server.waited_for_processors && *server.waited_for_processors > 0.3 * server.working) {
-    return true;
+  constexpr double kWaits = 0.3;   // of what its threads had to do
+  // A call that waits for a thread while threads are idle waits for one to get a processor.
+  const double to_do = server.working + (server.threads_are_busy() ? 0 : server.queueing);
+  if (to_do < kWorks) return Lack::kNo;
+  if (server.waited_for_processors) {
+    return *server.waited_for_processors > kWaits * to_do ? Lack::kYes : Lack::kNo;
   }
-  return server.processors && *server.processors < 0.6 * server.working;
+  // Calls that wait for room for a reply or for a push hold no thread, but count as worked for.
+  const bool waits_for_others = server.waiting_calls.value_or(0) > 0;
+  const bool got_few = server.processors && *server.processors < 0.6 * server.working;
+  return got_few && !waits_for_others ? Lack::kPerhaps : Lack::kNo;
 }
 
 double HeldUp(const Picture& picture) {
@@ -72,7 +78,7 @@ double HeldUp(const Picture& picture) {
   for (const ServerPicture& server : picture.servers) {
     if (!server.seen_by_trainers || server.call_seconds <= 0) continue;
     double seconds = server.way + server.queue + server.memory;
-    if (LacksProcessors(server)) seconds += server.work;
+    if (LackOfProcessors(server) == Lack::kYes) seconds += server.work;
     held_up = std::max(held_up, std::min(1.0, seconds / server.call_seconds));
   }
   return held_up;

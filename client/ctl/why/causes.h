@@ -60,8 +60,11 @@ struct Cause {
 // The share of a call that is other causes' than the number of calls and what they ask for: the
 // way, waits, and lack of processors. Of the server that is held up most.
 [[nodiscard]] double HeldUp(const Picture& picture);
-// Of the threads' time that a server needs for its work, it gets a good part from no processor.
-[[nodiscard]] bool LacksProcessors(const ServerPicture& server);
+// Whether threads of a server that have work to do wait for processors for a good part of their
+// time. kPerhaps: it does not tell what they waited for, and they got fewer processors than they
+// worked: it may be a disk, too.
+enum class Lack { kNo, kPerhaps, kYes };
+[[nodiscard]] Lack LackOfProcessors(const ServerPicture& server);
 // 3.2 ms, 42 us, 1.5 s.
 [[nodiscard]] std::string ShortSeconds(double seconds);
 [[nodiscard]] std::string Percent(double share);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/metrics/snapshot.h"
+#include "common/storage/lenient_json.h"
+
 namespace halograph::ctl {
 namespace {
 
@@ -10,36 +13,22 @@ namespace {
 constexpr size_t kMostSeries = 200000;
 constexpr size_t kMostBuckets = 1024;
 
-double NumberOf(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() ? 0 : NumberIn(*found).value_or(0);
-}
-
-int64_t CountOf(double number) {
-  return number > 0 && number < 9e18 ? static_cast<int64_t>(number) : 0;
-}
+int64_t CountOf(double number) { return std::max<int64_t>(0, ToWhole(number)); }
 
 std::vector<double> NumbersOf(const Json& object, const char* key) {
   std::vector<double> numbers;
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_array() || found->size() > kMostBuckets) return numbers;
-  for (const Json& one : *found) numbers.push_back(NumberIn(one).value_or(0));
+  const Json& items = ItemsOf(object, key);
+  if (items.size() > kMostBuckets) return numbers;
+  for (const Json& one : items) numbers.push_back(ToDouble(one));
   return numbers;
 }
 
-std::string TextOf(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 SeriesValues ToSeries(const Json& object, size_t buckets) {
-  SeriesValues series{.value = NumberOf(object, "value"),
-                      .count = CountOf(NumberOf(object, "count")),
-                      .sum = NumberOf(object, "sum")};
-  if (const auto labels = object.find("labels"); labels != object.end() && labels->is_array()) {
-    for (const Json& label : *labels) {
-      if (label.is_object()) series.labels[TextOf(label, "name")] = TextOf(label, "value");
-    }
+  SeriesValues series{.value = DoubleOf(object, "value"),
+                      .count = CountOf(DoubleOf(object, "count")),
+                      .sum = DoubleOf(object, "sum")};
+  for (const Json& label : ItemsOf(object, "labels")) {
+    if (label.is_object()) series.labels[TextOf(label, "name")] = TextOf(label, "value");
   }
   for (const double count : NumbersOf(object, "counts")) series.counts.push_back(CountOf(count));
   if (series.counts.size() != buckets) series.counts.clear();
@@ -73,14 +62,12 @@ StatusOr<MetricValues> ReadMetricValues(const Json& metrics, std::string_view wh
   MetricValues values;
   size_t all_series = 0;
   for (const Json& metric : metrics) {
-    if (!metric.is_object() || TextOf(metric, "name").empty()) {
+    if (TextOf(metric, "name").empty()) {
       return DataLoss("{}: 'metrics' has an entry without a name", where);
     }
     MetricFamilyValues& family = values[TextOf(metric, "name")];
     family.bounds = NumbersOf(metric, "bounds");
-    const auto series = metric.find("series");
-    if (series == metric.end() || !series->is_array()) continue;
-    for (const Json& one : *series) {
+    for (const Json& one : ItemsOf(metric, "series")) {
       if (!one.is_object()) continue;
       if (++all_series > kMostSeries) {
         return DataLoss("{}: more than {} series", where, kMostSeries);
@@ -92,19 +79,7 @@ StatusOr<MetricValues> ReadMetricValues(const Json& metrics, std::string_view wh
 }
 
 std::optional<double> HistogramValues::Quantile(double quantile) const {
-  int64_t all = 0;
-  for (const int64_t n : counts) all += n;
-  if (all == 0 || counts.size() != bounds.size() + 1 || bounds.empty()) return {};
-  double left = quantile * static_cast<double>(all);
-  for (size_t i = 0; i < bounds.size(); ++i) {
-    const auto here = static_cast<double>(counts[i]);
-    if (here > 0 && left <= here) {
-      const double low = i == 0 ? 0 : bounds[i - 1];
-      return low + (bounds[i] - low) * std::max(left, 0.0) / here;
-    }
-    left -= here;
-  }
-  return bounds.back();
+  return QuantileOf(bounds, counts, quantile);
 }
 
 HistogramValues& HistogramValues::operator+=(const HistogramValues& other) {

@@ -44,8 +44,7 @@ struct HistogramValues {
   std::vector<int64_t> counts = {};  // or none: then there are no quantiles
 
   [[nodiscard]] double Mean() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
-  // Between the bounds of the bucket in which it lies, as if its calls were spread evenly. Nothing
-  // without buckets or calls.
+  // Of all servers' and trainers' (common/metrics/snapshot.h). Nothing without buckets or calls.
   [[nodiscard]] std::optional<double> Quantile(double quantile) const;
   HistogramValues& operator+=(const HistogramValues& other);
 };

@@ -12,9 +12,10 @@
 namespace halograph::ctl {
 namespace {
 
-constexpr std::array<std::string_view, 8> kStages = {"schedule", "sample", "compact", "plan",
-                                                     "fetch",    "gather", "learn",   "move"};
-constexpr std::array<std::string_view, 2> kComputingStages = {"compute", "train"};
+// The order in which minibatches go through stages. Those of other names come last.
+constexpr std::array<std::string_view, 7> kOrder = {"schedule", "sample", "compact", "plan",
+                                                    "gather",   "learn",  "move"};
+constexpr char kComputingStage[] = "train";
 constexpr std::string_view kPackage = "halograph.v1.";
 // The calls that make minibatches.
 constexpr std::array<std::string_view, 4> kMethods = {
@@ -31,9 +32,7 @@ double Share(std::optional<double> seconds, double all) {
   return seconds && all > 0 ? std::clamp(*seconds / all, 0.0, 1.0) : 0;
 }
 
-std::optional<StageShares> SharesOf(const MetricChange& metrics, std::string_view stage) {
-  const std::string name(stage);
-  if (!metrics.ValuesOf(kStageSeconds, "stage").contains(name)) return {};
+std::optional<StageShares> SharesOf(const MetricChange& metrics, const std::string& name) {
   const auto seconds = [&](const char* state) {
     return metrics.Counter(kStageSeconds, {{"stage", name}, {"state", state}}).value_or(0);
   };
@@ -44,6 +43,20 @@ std::optional<StageShares> SharesOf(const MetricChange& metrics, std::string_vie
   shares.starved /= all;
   shares.blocked /= all;
   return shares;
+}
+
+std::vector<StageShares> StagesOf(const MetricChange& metrics) {
+  std::vector<StageShares> stages;
+  for (const std::string& name : metrics.ValuesOf(kStageSeconds, "stage")) {
+    if (name == kComputingStage) continue;
+    if (auto shares = SharesOf(metrics, name)) stages.push_back(*std::move(shares));
+  }
+  const auto place = [](const StageShares& stage) {
+    return std::find(kOrder.begin(), kOrder.end(), stage.name);
+  };
+  std::stable_sort(stages.begin(), stages.end(),
+                   [&](const auto& one, const auto& other) { return place(one) < place(other); });
+  return stages;
 }
 
 RankPicture DrawRank(const TrainerEvidence& trainer) {
@@ -61,14 +74,10 @@ RankPicture DrawRank(const TrainerEvidence& trainer) {
   rank.waiting = Share(waits, trainer.seconds);
   rank.meeting = Share(meets, trainer.seconds);
   static_cast<void>(metrics.Counter(kStageSeconds));  // noted, if it is missing
-  for (const std::string_view name : kStages) {
-    if (auto shares = SharesOf(metrics, name)) rank.stages.push_back(*std::move(shares));
-  }
+  rank.stages = StagesOf(metrics);
   // What is left of a step, unless the stage tells better.
   rank.computing = waits ? std::max(0.0, 1 - rank.waiting - rank.meeting) : 0;
-  for (const std::string_view name : kComputingStages) {
-    const auto shares = SharesOf(metrics, name);
-    if (!shares) continue;
+  if (const auto shares = SharesOf(metrics, kComputingStage)) {
     rank.computing = shares->busy;
     if (!waits) rank.waiting = shares->starved;
     rank.pushing = std::max(0.0, shares->blocked - rank.meeting);
@@ -225,7 +234,10 @@ void DrawServer(ServerPicture* server) {
     server->memory = calls > 0 ? *waited / calls : 0;
   }
   server->work = std::max(0.0, server->answering - server->queue - server->memory);
-  if (server->answering > 0) server->working *= server->work / server->answering;
+  if (server->answering > 0) {
+    server->queueing = server->working * server->queue / server->answering;
+    server->working *= server->work / server->answering;
+  }
   if (const auto sent =
           metrics.Histogram("grpc_server_call_sent_total_compressed_message_size_bytes")) {
     server->bytes_per_second = sent->sum / seconds;
@@ -236,6 +248,9 @@ void DrawServer(ServerPicture* server) {
   if (const auto waited = metrics.Counter("process_processor_wait_seconds_total")) {
     server->waited_for_processors = *waited / seconds;
   }
+  server->waiting_calls = metrics.Gauge("halograph_server_waiting_calls");
+  server->threads = metrics.Gauge("halograph_server_threads", {{"pool", "work"}});
+  if (server->threads && *server->threads <= 0) server->threads.reset();
   BoundLeast(server);
 }
 
@@ -254,7 +269,7 @@ bool IsSampling(const std::string& stage) {
 }
 
 bool IsFetching(const std::string& stage) {
-  return stage == "plan" || stage == "fetch" || stage == "gather" || stage == "learn";
+  return stage == "plan" || stage == "gather" || stage == "learn";
 }
 
 double LowerMedian(std::vector<double> values) {

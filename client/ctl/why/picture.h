@@ -38,8 +38,8 @@ struct RankPicture {
   double waiting = 0;  // for a minibatch
   double meeting = 0;  // for other ranks
   double pushing = 0;  // with work done and no leave to go on, other than that
-  std::vector<StageShares> stages =
-      {};  // in the order of a step, without the last one, which computes
+  // All that the trainer tells of, in the order of a step, without the last one, which computes.
+  std::vector<StageShares> stages = {};
   // The stage that others wait for: the busiest. Null: the trainer does not tell stages.
   [[nodiscard]] const StageShares* Busiest() const;
 };
@@ -76,10 +76,16 @@ struct ServerPicture {
   double way_least = 0;
   double bytes_per_second = 0;  // that it sent
   double outstanding = 0;       // calls of trainers under way, on average
-  // Seconds in which threads worked for such calls, and of processors, per second.
+  // Seconds in which threads worked for such calls, in which such calls waited for a thread, and of
+  // processors, per second.
   double working = 0;
+  double queueing = 0;
   std::optional<double> processors = {};
   std::optional<double> waited_for_processors = {};  // of all its threads, per second
+  std::optional<double> waiting_calls = {};          // now, without a thread
+  std::optional<double> threads = {};                // that work for calls
+  // Whether its threads are so busy that calls wait for them, and not for their waking up.
+  [[nodiscard]] bool threads_are_busy() const { return !threads || working > 0.5 * *threads; }
   [[nodiscard]] double way_growing() const { return way > way_least ? way - way_least : 0; }
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/printable.h"
+#include "common/storage/lenient_json.h"
 
 namespace halograph::ctl {
 namespace {
@@ -27,19 +28,16 @@ std::string ErrorOf(const Status& before, const Status& after) {
   return error.ok() ? std::string() : Printable(ToString(error), kMessageShown);
 }
 
-template <typename T>
-T Field(const Json& object, const char* key, T otherwise, int64_t most = 0) {
-  const auto found = object.find(key);
-  if (found == object.end()) return otherwise;
-  if constexpr (std::is_same_v<T, std::string>) {
-    return found->is_string() ? Printable(found->get<std::string>(), kNameShown) : otherwise;
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return found->is_number() ? found->get<T>() : otherwise;
-  } else {
-    const bool small = found->is_number_integer() && found->get<double>() >= 0 &&
-                       found->get<double>() <= static_cast<double>(most);
-    return small ? found->get<T>() : otherwise;
-  }
+std::string ShownOf(const Json& object, const char* key) {
+  return Printable(TextOf(object, key), kNameShown);
+}
+
+// A whole number of 0 to `most`, or `otherwise`.
+int64_t WithinOf(const Json& object, const char* key, int64_t most, int64_t otherwise) {
+  const Json& value = FieldOf(object, key);
+  const double number = NumberIn(value).value_or(-1);
+  const bool fits = number >= 0 && number <= static_cast<double>(most);
+  return fits ? ToWhole(number) : otherwise;
 }
 
 }  // namespace
@@ -47,21 +45,22 @@ T Field(const Json& object, const char* key, T otherwise, int64_t most = 0) {
 StatusOr<TrainerReading> ReadTrainerStatus(std::string_view text, const std::string& where) {
   HG_ASSIGN_OR_RETURN(const Json status, ParseJson(text, where));
   if (!status.is_object()) return DataLoss("{}: /status is no object", where);
-  const auto program = Field<std::string>(status, "program", "");
+  const std::string program = ShownOf(status, "program");
   if (program != "halograph-train") {
     return FailedPrecondition("{} is the port of {}: --trainer wants --http-listen of a trainer",
                               where, program.empty() ? "another program" : program);
   }
-  TrainerReading reading{.address = where,
-                         .unix_seconds = Field<double>(status, "unix_seconds", 0),
-                         .build_version = Field<std::string>(status, "build_version", ""),
-                         .host_name = Field<std::string>(status, "host_name", ""),
-                         .phase = Field<std::string>(status, "phase", ""),
-                         .rank = Field<int>(status, "rank", -1, kMostRanks),
-                         .world_size = Field<int>(status, "world_size", 0, kMostRanks),
-                         .uptime_seconds = Field<double>(status, "uptime_seconds", 0),
-                         .epoch = Field<int64_t>(status, "epoch", 0, kMostSteps),
-                         .step = Field<int64_t>(status, "step", 0, kMostSteps)};
+  TrainerReading reading{
+      .address = where,
+      .unix_seconds = DoubleOf(status, "unix_seconds"),
+      .build_version = ShownOf(status, "build_version"),
+      .host_name = ShownOf(status, "host_name"),
+      .phase = ShownOf(status, "phase"),
+      .rank = static_cast<int>(WithinOf(status, "rank", kMostRanks, -1)),
+      .world_size = static_cast<int>(WithinOf(status, "world_size", kMostRanks, 0)),
+      .uptime_seconds = DoubleOf(status, "uptime_seconds"),
+      .epoch = WithinOf(status, "epoch", kMostSteps, 0),
+      .step = WithinOf(status, "step", kMostSteps, 0)};
   const auto metrics = status.find("metrics");
   if (metrics == status.end()) return DataLoss("{}: /status has no 'metrics'", where);
   HG_ASSIGN_OR_RETURN(reading.metrics, ReadMetricValues(*metrics, where));

@@ -198,16 +198,21 @@ std::optional<Finding> FindNarrowLink(const Picture& picture) {
 
 std::optional<Finding> FindBusyProcessors(const Picture& picture) {
   const Part part = [](const ServerPicture& server) {
-    return LacksProcessors(server) ? server.work + server.queue : 0;
+    return LackOfProcessors(server) != Lack::kNo ? server.work + server.queue : 0;
   };
   const auto suspects = Suspects(picture, part, 0.1e-3, 0.25);
   if (suspects.empty()) return {};
   const ServerPicture& worst = *suspects.front();
+  const bool sure = LackOfProcessors(worst) == Lack::kYes;
   Finding finding{.culprit = Addresses(suspects)};
   Weigh(picture, part(worst), &finding);
   finding.what =
       fmt::format("{} {} too little of {} processors: other programs use them", finding.culprit,
                   suspects.size() > 1 ? "get" : "gets", suspects.size() > 1 ? "their" : "its");
+  if (!sure) {
+    finding.weight = finding.share * 0.3;
+    finding.what += ", or its threads wait for its disk";
+  }
   finding.evidence.push_back(OfCalls(worst));
   if (worst.processors) {
     finding.evidence.push_back(
@@ -233,7 +238,7 @@ std::optional<Finding> FindBusyProcessors(const Picture& picture) {
 
 std::optional<Finding> FindServerWork(const Picture& picture) {
   const Part part = [](const ServerPicture& server) {
-    return LacksProcessors(server) ? 0 : server.work + server.queue;
+    return LackOfProcessors(server) == Lack::kNo ? server.work + server.queue : 0;
   };
   const auto suspects = Suspects(picture, part, 0.2e-3, 0.4);
   if (suspects.empty()) return {};
@@ -243,16 +248,15 @@ std::optional<Finding> FindServerWork(const Picture& picture) {
   finding.evidence.push_back(OfCalls(worst));
   const MetricChange* const metrics =
       worst.evidence == nullptr ? nullptr : &worst.evidence->metrics;
-  const auto threads = metrics == nullptr
-                           ? std::nullopt
-                           : metrics->Gauge("halograph_server_threads", {{"pool", "work"}});
   const auto processors =
       metrics == nullptr ? std::nullopt : metrics->Gauge("process_usable_processors");
-  if (threads && *threads > 0) {
-    finding.evidence.push_back(fmt::format(
-        "{:.1f} of its {:.0f} threads (--threads) worked, on average", worst.working, *threads));
+  if (worst.threads) {
+    finding.evidence.push_back(
+        fmt::format("{:.1f} of its {:.0f} threads (--threads) worked, on average", worst.working,
+                    *worst.threads));
   }
-  const bool queues = worst.queue > 0.25 * worst.call_seconds && worst.queue > 0.2e-3;
+  const bool queues = worst.threads_are_busy() && worst.queue > 0.25 * worst.call_seconds &&
+                      worst.queue > 0.2e-3;
   if (queues) {
     finding.evidence.push_back(
         fmt::format("calls waited {} for a thread", ShortSeconds(worst.queue)));
@@ -270,7 +274,7 @@ std::optional<Finding> FindServerWork(const Picture& picture) {
     finding.advice = "give it more --threads";
     return finding;
   }
-  if (picture.ranks.empty() && !queues && !(threads && worst.working > 0.6 * *threads)) {
+  if (picture.ranks.empty() && !queues && !(worst.threads && worst.working > 0.6 * *worst.threads)) {
     // Nobody says that it takes too long.
     const auto is_fast = [&](const ServerPicture& other) {
       return other.calls > 0 && 2 * part(other) < part(worst);

@@ -93,10 +93,10 @@ class Network:
         """What to put before a command that is to run on the host."""
         return ["ip", "netns", "exec", self.names[host]]
 
-    def set_rate(self, bits_per_s):
-        """Limits each host's sending and each host's receiving; None: no limit."""
-        for host, name in enumerate(self.names):
-            self._shape(name, "eth0", bits_per_s)
+    def set_rate(self, bits_per_s, hosts=None):
+        """Limits what each host sends, and what it receives; None: no limit. `hosts`: only those."""
+        for host in range(self.hosts) if hosts is None else hosts:
+            self._shape(self.names[host], "eth0", bits_per_s)
             self._shape(self.switch, f"port{host}", bits_per_s)
 
     def _shape(self, name, device, bits_per_s):

@@ -18,14 +18,14 @@ class ProcessError(RuntimeError):
 
 
 class Process:
-    def __init__(self, name, command, core, folder, real_time=False):
+    def __init__(self, name, command, cores, folder, real_time=False):
         self.name, self.command = name, [str(word) for word in command]
         self.output_path = pathlib.Path(folder) / f"{name}.out"
         self.peaks = {"RssAnon": 0, "RssFile": 0, "VmRSS": 0}
 
         def prepare():
             LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            os.sched_setaffinity(0, {core})
+            os.sched_setaffinity(0, cores)
             if real_time:
                 with contextlib.suppress(OSError):  # then it waits for its turn
                     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
@@ -97,9 +97,10 @@ class Group:
     def core(self, host):
         return self.cores[host % len(self.cores)]
 
-    def start(self, host, name, command, real_time=False):
-        process = Process(name, self.network.prefix(host) + list(command), self.core(host),
-                          self.folder, real_time)
+    def start(self, host, name, command, real_time=False, cores=None):
+        """`cores`: a set of them, in place of the host's own."""
+        process = Process(name, self.network.prefix(host) + list(command),
+                          cores or {self.core(host)}, self.folder, real_time)
         self.processes[name] = process
         return process
 

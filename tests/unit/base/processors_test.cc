@@ -38,6 +38,11 @@ class AvailableProcessorsTest : public testing::Test {
         {folder_.path() / "proc", folder_.path() / "cgroup", folder_.path() / "cpu"});
   }
 
+  double Usable() {
+    return UsableProcessors(
+        {folder_.path() / "proc", folder_.path() / "cgroup", folder_.path() / "cpu"});
+  }
+
   TestFolder folder_;
 };
 
@@ -79,8 +84,10 @@ TEST_F(AvailableProcessorsTest, AreNoMoreThanAQuotaOfVersion2RoundedUp) {
   EXPECT_EQ(Available(), 3);
   SetMax("system.slice/job.service", "150000 100000");
   EXPECT_EQ(Available(), 2);
+  EXPECT_DOUBLE_EQ(Usable(), 1.5);
   SetMax("system.slice/job.service", "5000 100000");
   EXPECT_EQ(Available(), 1);
+  EXPECT_DOUBLE_EQ(Usable(), 0.05);
   SetMax("system.slice/job.service", "max 100000");
   EXPECT_EQ(Available(), 8);
   SetMax("system.slice/job.service", "1600000 100000");

@@ -2,8 +2,13 @@
 // trainers tell.
 #include "client/ctl/http_get.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,6 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client/ctl/name_lookup.h"
 #include "client/ctl/trainer_ports.h"
 #include "tests/support/test_folder.h"
 
@@ -143,13 +149,57 @@ TEST(HttpGetTest, NobodyThereIsUnavailable) {
   const HostPort address{"127.0.0.1", BindToLoopback(taken)};
   const auto body = HttpGet(address, "/status", "", kPatience);
   EXPECT_EQ(body.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_FALSE(TryToConnect(address, kPatience).ok());
+  EXPECT_FALSE(TryToConnect(AskSystem(address).value(), kPatience).ok());
   close(taken);
 }
 
-TEST(HttpGetTest, NamesAreResolved) {
-  EXPECT_EQ(ResolveHost({"127.0.0.1", 7}).value(), std::vector<std::string>{"127.0.0.1"});
-  EXPECT_EQ(ResolveHost({"no such host", 7}).status().code(), absl::StatusCode::kNotFound);
+TEST(NameLookupTest, AsksTheSystem) {
+  const auto found = LookUp({"127.0.0.1", 7}, std::chrono::steady_clock::time_point()).value();
+  ASSERT_EQ(found.size(), 1U) << "a number comes at once";
+  EXPECT_EQ(found[0].number, "127.0.0.1");
+  EXPECT_EQ(AskSystem({"no such host", 7}).status().code(), absl::StatusCode::kNotFound);
+}
+
+// A name service that answers when a test says so.
+struct SlowNames {
+  std::promise<void> answer;
+  std::shared_future<void> answered{answer.get_future()};
+  std::atomic<int> asked{0};
+
+  static std::function<StatusOr<HostAddresses>(const HostPort&)> Of(
+      const std::shared_ptr<SlowNames>& names) {
+    return [names](const HostPort& host) -> StatusOr<HostAddresses> {
+      if (++names->asked == 3) names->answer.set_value();
+      names->answered.wait();
+      if (host.host == "none") return NotFound("none");
+      return HostAddresses{{.number = host.host}};
+    };
+  }
+};
+
+// Nobody gets an answer before all three have asked.
+TEST(NameLookupTest, AllAreAskedAtOnceAndEachGetsItsOwn) {
+  const auto names = std::make_shared<SlowNames>();
+  const auto found = LookUpAll({{"a", 1}, {"none", 2}, {"b", 3}},
+                               std::chrono::steady_clock::now() + kPatience, SlowNames::Of(names));
+  ASSERT_EQ(found.size(), 3U);
+  ASSERT_TRUE(found[0].ok()) << found[0].status();
+  EXPECT_EQ(found[0]->at(0).number, "a");
+  EXPECT_EQ(found[1].status().code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(found[2].ok()) << found[2].status();
+  EXPECT_EQ(found[2]->at(0).number, "b");
+}
+
+TEST(NameLookupTest, NameThatTakesTooLongIsToldAndItsThreadLeftBehind) {
+  const auto names = std::make_shared<SlowNames>();
+  const auto found = LookUpAll({{"a", 1}, {"b", 2}}, std::chrono::steady_clock::time_point(),
+                               SlowNames::Of(names));
+  ASSERT_EQ(found.size(), 2U);
+  for (const auto& one : found) {
+    EXPECT_EQ(one.status().code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_THAT(Message(one.status()), HasSubstr("name service"));
+  }
+  names->answer.set_value();  // they end now, with nobody waiting
 }
 
 TEST(BearerTokenTest, IsOneLineOfVisibleAscii) {

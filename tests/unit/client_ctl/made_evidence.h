@@ -79,6 +79,8 @@ struct MadeServer {
   double sending = 0.1e-3;
   double refused = 0;
   double processors = 2.4;  // times what its threads work
+  double lacked = 0;        // what they waited for them, times what they work
+  double waiting_calls = 0;
   double usable = 8;
   double threads = 4;
   double delay = 0.1e-3;           // on the way, of every call
@@ -144,7 +146,9 @@ inline MadeMetrics OfServer(const MadeServer& server) {
   metrics.Value("halograph_server_refused_total", {{"reason", "queue_full"}}, 0);
   metrics.Value("process_cpu_seconds_total", {},
                 server.processors * server.work * 2 * server.calls);
-  metrics.Value("process_processor_wait_seconds_total", {}, 0);
+  metrics.Value("process_processor_wait_seconds_total", {},
+                server.lacked * server.work * 2 * server.calls);
+  metrics.Value("halograph_server_waiting_calls", {}, server.waiting_calls);
   metrics.Value("process_usable_processors", {}, server.usable);
   if (server.pushes > 0) {
     metrics.Calls("grpc_server_call_duration_seconds",

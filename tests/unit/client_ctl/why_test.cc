@@ -67,6 +67,7 @@ Made BusyCore() {
   made.servers[1].work = 3e-3;
   made.servers[1].queue = 1e-3;
   made.servers[1].processors = 0.4;
+  made.servers[1].lacked = 0.6;
   return made;
 }
 
@@ -140,23 +141,44 @@ TEST(WhyTest, WayThatGrowsEverywhereIsLessCertain) {
 
 TEST(WhyTest, ServerOnABusyCore) { ExpectFirst(BusyCore(), "busy-processors", "b:7000"); }
 
+// What its threads waited for decides, where it is told, whatever processors they got.
 TEST(WhyTest, ServerThatWaitsForProcessorsIsOnABusyCore) {
   Made made = BusyCore();
   made.servers[1].processors = 2;
-  Evidence evidence = made.Take();
-  MadeMetrics metrics = OfServer(made.servers[1]);
-  MetricValues values = metrics.Take();
-  values["process_processor_wait_seconds_total"].series[0].value = 8;
-  evidence.servers[1].metrics = MetricChange(metrics.AtTheStart(), values);
-  const Verdict verdict = Explain(evidence);
-  ASSERT_FALSE(verdict.findings.empty());
-  EXPECT_EQ(verdict.findings[0].cause, "busy-processors") << FormatVerdict(verdict);
+  ExpectFirst(made, "busy-processors", "b:7000");
+}
+
+TEST(WhyTest, ThreadsThatWaitForOtherThingsThanProcessorsAreNotOnABusyCore) {
+  Made made = BusyCore();
+  made.servers[1].lacked = 0.05;
+  EXPECT_EQ(First(made).cause, "server-work");
+  for (const Finding& finding : Explain(made.Take()).findings) {
+    EXPECT_NE(finding.cause, "busy-processors");
+  }
+}
+
+TEST(WhyTest, WhereNobodyTellsWhatThreadsWaitedForABusyCoreIsLessCertain) {
+  Made made = BusyCore();
+  made.without = {"process_processor_wait_seconds_total"};
+  const Verdict verdict = Explain(made.Take());
+  const auto found =
+      std::find_if(verdict.findings.begin(), verdict.findings.end(),
+                   [](const Finding& finding) { return finding.cause == "busy-processors"; });
+  ASSERT_NE(found, verdict.findings.end()) << FormatVerdict(verdict);
+  EXPECT_LT(found->weight.value_or(1), found->share / 2);
+  EXPECT_THAT(found->what, HasSubstr("disk"));
+  // Calls that wait without a thread count as worked for.
+  made.servers[1].waiting_calls = 3;
+  for (const Finding& finding : Explain(made.Take()).findings) {
+    EXPECT_NE(finding.cause, "busy-processors");
+  }
 }
 
 // The same times of calls, but the processors did work for them.
 TEST(WhyTest, ServerThatWorksLongIsNotOnABusyCore) {
   Made made = BusyCore();
   made.servers[1].processors = 1.3;
+  made.servers[1].lacked = 0.1;
   EXPECT_EQ(First(made).cause, "server-work");
   EXPECT_EQ(First(made).culprit, "b:7000");
 }
@@ -166,10 +188,26 @@ TEST(WhyTest, QueueWhileProcessorsAreLeftWantsThreads) {
   WaitsForCalls(&made, "gather");
   MadeServer& server = made.servers[1];
   server.queue = 4e-3;
+  server.work = 1.2e-3;
   server.threads = 1;
   server.processors = 1.1;
   ExpectFirst(made, "few-server-threads", "b:7000");
   EXPECT_THAT(First(made).advice, HasSubstr("--threads"));
+}
+
+// What a machine shows on which many programs run: calls wait for a thread, while none of them has
+// anything to do but to wake up.
+TEST(WhyTest, CallsThatWaitForIdleThreadsWaitForProcessors) {
+  Made made;
+  WaitsForCalls(&made, "gather");
+  MadeServer& server = made.servers[1];
+  server.queue = 4e-3;
+  server.lacked = 5;
+  ExpectFirst(made, "busy-processors", "b:7000");
+  server.lacked = 0;
+  for (const Finding& finding : Explain(made.Take()).findings) {
+    EXPECT_NE(finding.cause, "few-server-threads");
+  }
 }
 
 TEST(WhyTest, FullReplyMemory) {
@@ -323,6 +361,18 @@ TEST(WhyTest, WithoutTrainersADelayIsToldByEmptyCalls) {
   made.asks_trainers = false;
   ExpectFirst(made, "delay", "b:7000");
   EXPECT_LT(First(made).share, 0.95);  // the rest is the server's
+}
+
+TEST(WhyTest, StagesAreThoseThatTheTrainerHasInTheOrderOfAStep) {
+  Made made;
+  WaitsForCalls(&made, "new stage");
+  for (MadeRank& rank : made.ranks) rank.busy["compact"] = 0.2;
+  const Finding finding = First(made);
+  EXPECT_EQ(finding.cause, "preparing");
+  EXPECT_THAT(finding.what, HasSubstr("stage new stage bounds them"));
+  EXPECT_THAT(
+      finding.evidence,
+      Contains(HasSubstr("schedule 1 %, sample 30 %, compact 20 %, gather 35 %, new stage 95 %")));
 }
 
 TEST(WhyTest, MetricsThatNobodyTellsAreNamed) {

@@ -1,5 +1,7 @@
 #include "common/metrics/process_metrics.h"
 
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <string>
 #include <thread>
@@ -10,7 +12,10 @@
 #include <unistd.h>
 
 #include "common/base/build_info.h"
+#include "common/base/processors.h"
 #include "common/base/wall_clock.h"
+#include "common/metrics/processor_wait.h"
+#include "tests/support/test_folder.h"
 
 namespace halograph {
 namespace {
@@ -25,6 +30,8 @@ TEST(ProcessMetricsTest, ShowsThisProcess) {
             1);
   EXPECT_GE(taken.Value("halograph_uptime_seconds"), 0);
   EXPECT_NE(taken.Find("process_cpu_seconds_total"), nullptr);
+  EXPECT_NE(taken.Find("process_processor_wait_seconds_total"), nullptr);
+  EXPECT_EQ(taken.Value("process_usable_processors"), UsableProcessors());
   constexpr double kYear = 365.25 * 86400;
   EXPECT_GT(taken.Value("process_start_time_seconds"), SecondsSince1970() - kYear);
   EXPECT_LT(taken.Value("process_start_time_seconds"), SecondsSince1970() + 2);
@@ -68,6 +75,66 @@ TEST(ProcessMetricsTest, ReadsTheFieldsOfStatWhateverTheProgramsName) {
   EXPECT_EQ(figures->resident_bytes, 3.0 * static_cast<double>(::sysconf(_SC_PAGESIZE)));
   EXPECT_FALSE(ParseProcessFigures("").ok());
   EXPECT_FALSE(ParseProcessFigures("12 (name) S 1 2").ok());
+}
+
+// Threads of files, as the kernel has them in /proc.
+class ProcessorWaitTest : public testing::Test {
+ protected:
+  // What a thread has waited, in seconds.
+  void Wait(int thread, double seconds) {
+    const std::filesystem::path path = folder_.path() / std::to_string(thread);
+    std::filesystem::create_directories(path);
+    std::ofstream(path / "schedstat") << "900 " << static_cast<int64_t>(seconds * 1e9) << " 7\n";
+  }
+  void End(int thread) { std::filesystem::remove_all(folder_.path() / std::to_string(thread)); }
+
+  TestFolder folder_;
+  ProcessorWait wait_{folder_.path()};
+};
+
+TEST_F(ProcessorWaitTest, IsTheSumOfAllThreadsAndStaysWhenTheyEnd) {
+  Wait(11, 1);
+  Wait(12, 2);
+  EXPECT_DOUBLE_EQ(wait_.Seconds().value_or(-1), 3);
+  Wait(12, 2.5);
+  Wait(13, 4);
+  EXPECT_DOUBLE_EQ(wait_.Seconds().value_or(-1), 7.5);
+  End(12);
+  EXPECT_DOUBLE_EQ(wait_.Seconds().value_or(-1), 7.5);
+  End(11);
+  End(13);
+  EXPECT_DOUBLE_EQ(wait_.Seconds().value_or(-1), 7.5);
+}
+
+TEST_F(ProcessorWaitTest, ANumberThatAnotherThreadGetsCountsFromItsStart) {
+  Wait(11, 5);
+  EXPECT_DOUBLE_EQ(wait_.Seconds().value_or(-1), 5);
+  Wait(11, 2);
+  EXPECT_DOUBLE_EQ(wait_.Seconds().value_or(-1), 7);
+  End(11);
+  EXPECT_DOUBLE_EQ(wait_.Seconds().value_or(-1), 7);
+  Wait(11, 9);
+  EXPECT_DOUBLE_EQ(wait_.Seconds().value_or(-1), 16);
+}
+
+TEST_F(ProcessorWaitTest, ReadsABoundedNumberOfThreads) {
+  for (int thread = 0; thread < static_cast<int>(ProcessorWait::kMostThreads) + 3; ++thread) {
+    Wait(thread + 1, 1);
+  }
+  EXPECT_DOUBLE_EQ(wait_.Seconds().value_or(-1), static_cast<double>(ProcessorWait::kMostThreads));
+}
+
+TEST_F(ProcessorWaitTest, IsNothingWhereTheKernelDoesNotTell) {
+  EXPECT_FALSE(wait_.Seconds());
+  std::filesystem::create_directories(folder_.path() / "11");
+  EXPECT_FALSE(wait_.Seconds()) << "a thread without schedstat";
+  for (const char* const text : {"", "900", "900 x 7", "900 -3 7", "900 3"}) {
+    std::ofstream(folder_.path() / "11/schedstat") << text;
+    EXPECT_FALSE(wait_.Seconds()) << text;
+  }
+  EXPECT_FALSE(ProcessorWait(folder_.path() / "none").Seconds());
+  std::filesystem::create_directories(folder_.path() / "self");
+  EXPECT_FALSE(wait_.Seconds());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/storage/lenient_json.h"
 #include "tests/unit/storage/temp_folder.h"
 
 namespace halograph {
@@ -160,6 +161,28 @@ TEST_F(ManifestTest, MissingFileIsNotFoundAndNonObjectRefused) {
   EXPECT_EQ(ReadJsonFile(folder() / "none").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(ReadManifest(Write("m", "[1]")).status().code(), StatusCode::kDataLoss);
   EXPECT_EQ(WriteManifest(folder() / "x", Json::array()).code(), StatusCode::kInvalidArgument);
+}
+
+TEST(LenientJsonTest, WhatIsMissingOrOfAnotherTypeIsNothing) {
+  const Json object = Json::parse(
+      R"({"list": [1], "text": "a", "yes": true, "whole": 7, "digits": "12", "half": -2.5,
+          "huge": 1e300, "nan": "NaN"})");
+  EXPECT_EQ(ItemsOf(object, "list").size(), 1U);
+  EXPECT_TRUE(ItemsOf(object, "text").empty());
+  EXPECT_TRUE(ItemsOf(object, "gone").empty());
+  EXPECT_TRUE(FieldOf(Json::array(), "list").is_null());
+  EXPECT_EQ(TextOf(object, "text"), "a");
+  EXPECT_EQ(TextOf(object, "whole"), "");
+  EXPECT_TRUE(BoolOf(object, "yes"));
+  EXPECT_FALSE(BoolOf(object, "whole"));
+  EXPECT_EQ(DoubleOf(object, "half"), -2.5);
+  EXPECT_EQ(DoubleOf(object, "digits"), 12);
+  EXPECT_EQ(DoubleOf(object, "yes"), 1);
+  EXPECT_EQ(DoubleOf(object, "text"), 0);
+  EXPECT_EQ(DoubleOf(object, "gone"), 0);
+  EXPECT_EQ(WholeOf(object, "half"), -2);
+  EXPECT_EQ(WholeOf(object, "huge"), int64_t{1} << 53);
+  EXPECT_EQ(WholeOf(object, "nan"), 0);
 }
 
 }  // namespace
