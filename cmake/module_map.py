@@ -66,7 +66,7 @@ ROWS = {
     "server/runtime": ["common/*", "proto/methods"],
     "server/handlers": ["common/*", "proto/methods", "proto/wire", "server/runtime"],
     # The page of an operator, as text.
-    "server/ui": ["common/base", "common/storage"],
+    "server/ui": ["common/base", "common/metrics", "common/storage"],
     "server": ["common/*", "proto", "proto/methods", "proto/state", "proto/wire", "server/handlers",
                "server/runtime", "server/ui"],
 

@@ -153,7 +153,7 @@ struct Server::State {
   FoundHistograms* const sync_seconds = metrics.AddFoundHistograms(
       {"halograph_state_sync_seconds", MetricUnit::kSeconds, "How long syncs of the log took."},
       LatencyBounds(), {"part"});
-  ServerStats stats;
+  ServerStats stats{&call_metrics};
   CallLog log;
   const std::shared_ptr<BufferPool> buffers;
   ReplyWatch replies;

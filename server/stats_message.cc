@@ -1,5 +1,6 @@
 #include "server/stats_message.h"
 
+#include <limits>
 #include <utility>
 
 #include <google/protobuf/util/json_util.h>
@@ -67,20 +68,22 @@ void ToProto(const ClientTable::Client& client, ClientTable::Clock::time_point n
   out->set_known_seconds(InSeconds(now - client.first));
 }
 
-void ToProto(Method method, const MethodStats::Snapshot& stats, v1::MethodStats* out) {
+void ToProto(Method method, const MethodSnapshot& stats, v1::MethodStats* out) {
   out->set_method(std::string(MethodName(method)));
-  out->set_calls(stats.calls);
+  out->set_calls(stats.calls());
   out->set_errors(stats.errors);
   out->set_in_flight(stats.in_flight);
   out->set_request_bytes(stats.request_bytes);
   out->set_reply_bytes(stats.reply_bytes);
-  for (size_t b = 0; b < LatencyHistogram::kBuckets; ++b) {
+  const std::vector<double>& bounds = stats.seconds.bounds;
+  for (size_t b = 0; b < stats.seconds.counts.size(); ++b) {
     v1::Bucket* bucket = out->add_latency();
-    bucket->set_upper_seconds(LatencyHistogram::Upper(b));
-    bucket->set_count(stats.latency.counts[b]);
+    bucket->set_upper_seconds(b < bounds.size() ? bounds[b]
+                                                : std::numeric_limits<double>::infinity());
+    bucket->set_count(stats.seconds.counts[b]);
   }
-  out->set_p50_seconds(stats.latency.Quantile(0.5));
-  out->set_p99_seconds(stats.latency.Quantile(0.99));
+  out->set_p50_seconds(stats.seconds.Quantile(0.5));
+  out->set_p99_seconds(stats.seconds.Quantile(0.99));
 }
 
 // What a server tells of its own process beside its calls.

@@ -35,6 +35,26 @@ int64_t Upper(double bound) {
 std::span<const double> LatencyBounds() { return kLatencies; }
 std::span<const double> SizeBounds() { return kSizes; }
 
+double QuantileOf(std::span<const double> bounds, std::span<const int64_t> counts, double q) {
+  if (bounds.empty() || counts.size() != bounds.size() + 1) return 0;
+  const auto in = [&](size_t bucket) {
+    return static_cast<double>(std::max<int64_t>(counts[bucket], 0));
+  };
+  double all = 0;
+  for (size_t i = 0; i < counts.size(); ++i) all += in(i);
+  if (all == 0) return 0;
+  const double rank = std::clamp(q, 0.0, 1.0) * all;
+  double below = 0;
+  size_t bucket = 0;
+  while (bucket < bounds.size() && below + in(bucket) < rank) below += in(bucket++);
+  if (bucket == bounds.size()) return bounds.back();
+  const double upper = bounds[bucket];
+  if (bucket == 0 && upper <= 0) return upper;
+  const double lower = bucket == 0 ? 0 : bounds[bucket - 1];
+  if (in(bucket) == 0) return lower;  // q is 0
+  return lower + (upper - lower) * (rank - below) / in(bucket);
+}
+
 Status Buckets::Check(std::span<const double> bounds) {
   if (bounds.empty() || bounds.size() > kMostBounds) {
     return InvalidArgument("{} bounds of buckets; there are 1 to {}", bounds.size(), kMostBounds);

@@ -20,6 +20,13 @@ namespace halograph {
 [[nodiscard]] std::span<const double> LatencyBounds();
 [[nodiscard]] std::span<const double> SizeBounds();
 
+// The value below which a share `q` in [0, 1] of all lies, as Prometheus' histogram_quantile has
+// it: evenly spread within its bucket, the last bound for what is above all bounds. `counts`: a
+// bucket each, and a last one for what is above all bounds; below 0 counts as 0. 0 if there is
+// none, or counts do not fit the bounds.
+[[nodiscard]] double QuantileOf(std::span<const double> bounds, std::span<const int64_t> counts,
+                                double q);
+
 // Bucket i holds the values in (bound i - 1, bound i]; a last one, those above all bounds.
 class Buckets {
  public:

@@ -1,9 +1,10 @@
 #include "common/metrics/snapshot.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
+
+#include "common/metrics/buckets.h"
 
 namespace halograph {
 namespace {
@@ -18,21 +19,7 @@ double CounterSince(double now, double earlier) { return now < earlier ? now : n
 
 }  // namespace
 
-double HistogramSnapshot::Quantile(double q) const {
-  if (count == 0 || bounds.empty()) return 0;
-  const double rank = std::clamp(q, 0.0, 1.0) * static_cast<double>(count);
-  double below = 0;
-  size_t bucket = 0;
-  while (bucket < bounds.size() && below + static_cast<double>(counts[bucket]) < rank) {
-    below += static_cast<double>(counts[bucket++]);
-  }
-  if (bucket == bounds.size()) return bounds.back();
-  const double upper = bounds[bucket];
-  if (bucket == 0 && upper <= 0) return upper;
-  const double lower = bucket == 0 ? 0 : bounds[bucket - 1];
-  if (counts[bucket] == 0) return lower;  // q is 0
-  return lower + (upper - lower) * (rank - below) / static_cast<double>(counts[bucket]);
-}
+double HistogramSnapshot::Quantile(double q) const { return QuantileOf(bounds, counts, q); }
 
 HistogramSnapshot HistogramSnapshot::Since(const HistogramSnapshot& earlier) const {
   if (bounds != earlier.bounds) return *this;

@@ -18,9 +18,7 @@ struct HistogramSnapshot {
   int64_t count = 0;            // of all buckets
   double sum = 0;
 
-  // The value below which a share `q` in [0, 1] of all lies, as Prometheus' histogram_quantile has
-  // it: evenly spread within its bucket, the last bound for what is above all bounds. 0 if there is
-  // none.
+  // As QuantileOf (buckets.h).
   [[nodiscard]] double Quantile(double q) const;
   [[nodiscard]] double Mean() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
   // What came since an earlier one of the same series. If that one has other bounds or more in a

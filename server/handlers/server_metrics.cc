@@ -142,15 +142,6 @@ std::vector<MetricReader> AddServerMetrics(MetricRegistry* metrics, const Server
       [dispatcher] { return OfPools(*dispatcher, [](auto& p) { return p.queue_capacity(); }); });
   add.Gauges("halograph_server_threads", kNone, "Threads that run calls.", {"pool"},
              [dispatcher] { return OfPools(*dispatcher, [](auto& p) { return p.threads(); }); });
-  add.Gauges("halograph_server_calls_in_flight", kNone, "Calls that have not ended.",
-             {"grpc_method"}, [stats = server.stats] {
-               Samples samples;
-               for (const MethodRow& row : kMethodRows) {
-                 samples.push_back({{std::string(FullNameOf(row.method))},
-                                    ToDouble(stats->Of(row.method).Take().in_flight)});
-               }
-               return samples;
-             });
   add.Gauge("halograph_server_request_memory_bytes", kBytes, "Requests that are not answered.",
             [dispatcher] { return ToDouble(dispatcher->request_bytes()); });
   add.Gauge("halograph_server_request_memory_limit_bytes", kBytes, "The bound of such requests.",

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "common/base/list_some.h"
+#include "common/metrics/buckets.h"
 #include "server/ui/html.h"
 
 namespace halograph::ui {
@@ -82,19 +82,11 @@ void AddProblemsOf(const ServerFigures& server, const Speed& speed,
 }  // namespace
 
 double Quantile(const Histogram& histogram, double q) {
-  const int64_t all = std::accumulate(histogram.counts.begin(), histogram.counts.end(), int64_t{0});
-  if (all <= 0 || histogram.counts.size() != histogram.bounds.size() + 1) return -1;
-  const double wanted = q * static_cast<double>(all);
-  double below = 0;
-  for (size_t i = 0; i < histogram.bounds.size(); ++i) {
-    const auto count = static_cast<double>(histogram.counts[i]);
-    if (count > 0 && below + count >= wanted) {
-      const double lower = i == 0 ? 0 : histogram.bounds[i - 1];
-      return lower + (histogram.bounds[i] - lower) * (wanted - below) / count;
-    }
-    below += count;
-  }
-  return histogram.bounds.empty() ? -1 : histogram.bounds.back();
+  const bool any = std::any_of(histogram.counts.begin(), histogram.counts.end(),
+                               [](int64_t count) { return count > 0; });
+  if (!any || histogram.bounds.empty()) return -1;
+  if (histogram.counts.size() != histogram.bounds.size() + 1) return -1;
+  return QuantileOf(histogram.bounds, histogram.counts, q);
 }
 
 void Add(const Histogram& histogram, Histogram& sum) {

@@ -261,7 +261,9 @@ TEST_F(StateHandlerTest, ImagesAreOfTheTensorsSize) {
 TEST_F(StateHandlerTest, DescriptionAndSnapshotTellOfTheState) {
   EXPECT_THAT(Describe(*served_, kLimit, states_.get()).serving, testing::Contains("state"));
   EXPECT_THAT(Describe(*served_, kLimit).serving, testing::Not(testing::Contains("state")));
-  ServerStats stats;
+  MetricRegistry metrics;
+  const CallMetrics calls(&metrics);
+  const ServerStats stats(&calls);
   Dispatcher dispatcher({});
   const ServerSnapshot snapshot = TakeSnapshot(*served_, stats, dispatcher, 0, states_.get());
   EXPECT_EQ(snapshot.state.size(), 2U);
