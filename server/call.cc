@@ -70,8 +70,13 @@ class Call final : public grpc::ServerUnaryReactor {
 
   void OnDone() override {
     const Clock::duration took = Clock::now() - start_;
+    const bool given_up = environment_.replies->Remove(place_);
+    // Whether the reply went out, not whether its work was cancelled: that has ended.
+    if (context_->IsCancelled()) {
+      if (given_up) environment_.metrics->Unread();
+      if (ok()) code_ = absl::StatusCode::kCancelled;
+    }
     const std::string status = absl::StatusCodeToString(code_);
-    environment_.replies->Remove(place_);
     if (ok()) environment_.metrics->Sent(logged_.method, took - answering_);
     environment_.metrics->End(logged_.method, status, request_bytes_, reply_bytes_, took);
     environment_.log->End(*context_, logged_, status, request_bytes_, reply_bytes_, answering_,

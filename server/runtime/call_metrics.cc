@@ -29,6 +29,8 @@ const MetricInfo kRefused = {"halograph_server_refused_total", MetricUnit::kNone
                              "Calls that got UNAVAILABLE, by the reason."};
 const MetricInfo kQueueWait = {"halograph_server_queue_wait_seconds", MetricUnit::kSeconds,
                                "How long calls waited for a thread of their pool."};
+const MetricInfo kUnread = {"halograph_server_unread_replies_total", MetricUnit::kNone,
+                            "Replies given up that their clients did not read."};
 const MetricInfo kReplyWait = {"halograph_server_reply_wait_seconds_total", MetricUnit::kSeconds,
                                "How long calls waited for memory of replies."};
 
@@ -72,6 +74,7 @@ CallMetrics::CallMetrics(MetricRegistry* metrics) {
     queue_wait_[lane] = metrics->AddHistogram(kQueueWait, LatencyBounds(), Labels{{"pool", name}});
   }
   reply_wait_ = metrics->AddCounter(kReplyWait);
+  unread_ = metrics->AddCounter(kUnread);
 }
 
 void CallMetrics::End(Method method, std::string_view status, int64_t request_bytes,

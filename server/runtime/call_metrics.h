@@ -59,6 +59,8 @@ class CallMetrics {
   void Waited(Lane lane, std::chrono::nanoseconds waited) {
     queue_wait_[static_cast<size_t>(lane)]->Observe(waited);
   }
+  // A reply was given up that its client did not read.
+  void Unread() { unread_->Add(); }
   void WaitedForMemory(std::chrono::nanoseconds waited) { reply_wait_->Add(waited); }
 
   // Of calls since the start. Who reads that none is in flight reads all that ended. Takes locks,
@@ -87,6 +89,7 @@ class CallMetrics {
   std::array<Counter*, static_cast<size_t>(Refusal::kEnd)> refused_{};
   std::array<Histogram*, kNumLanes> queue_wait_{};
   Counter* reply_wait_ = nullptr;
+  Counter* unread_ = nullptr;
 };
 
 }  // namespace halograph::server
