@@ -1,5 +1,7 @@
 #include "server/handlers/part_figures.h"
 
+#include <optional>
+
 #include "common/base/log.h"
 #include "common/graph/manifest.h"
 

@@ -1,6 +1,8 @@
 #include "server/runtime/reply_watch.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 namespace halograph::server {
 
