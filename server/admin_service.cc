@@ -11,7 +11,8 @@ class AdminCalls {
 
   Status Stats(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const bool metrics, ParseStatsRequest(bytes));
-    HG_ASSIGN_OR_RETURN(*reply, ToStatsReply(TakeSnapshot(context_, metrics)));
+    HG_ASSIGN_OR_RETURN(*reply,
+                        ToStatsReply(TakeSnapshot(context_, metrics), context_.max_message_bytes));
     return OkStatus();
   }
 

@@ -50,7 +50,6 @@ class Call final : public grpc::ServerUnaryReactor {
         memory_(environment.buffers, logged_.peer),
         scope_{.memory = memory_,
                .limits = {.cancel = environment.ending, .deadline = DeadlineOf(*context, start_)}} {
-    environment_.stats->Of(method).Begin();
     environment_.metrics->Begin(method);
     if (context->client_metadata().count(kFailedOverKey) > 0) environment_.stats->CountFailover();
   }
@@ -71,11 +70,15 @@ class Call final : public grpc::ServerUnaryReactor {
 
   void OnDone() override {
     const Clock::duration took = Clock::now() - start_;
+    const bool given_up = environment_.replies->Remove(place_);
+    // Whether the reply went out, not whether its work was cancelled: that has ended.
+    if (context_->IsCancelled()) {
+      if (given_up) environment_.metrics->Unread();
+      if (ok()) code_ = absl::StatusCode::kCancelled;
+    }
     const std::string status = absl::StatusCodeToString(code_);
-    environment_.replies->Remove(place_);
-    environment_.stats->Of(logged_.method).End(ok(), request_bytes_, reply_bytes_, took);
-    environment_.metrics->End(logged_.method, status, request_bytes_, reply_bytes_, took);
     if (ok()) environment_.metrics->Sent(logged_.method, took - answering_);
+    environment_.metrics->End(logged_.method, status, request_bytes_, reply_bytes_, took);
     environment_.log->End(*context_, logged_, status, request_bytes_, reply_bytes_, answering_,
                           took - answering_);
     delete this;

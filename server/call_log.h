@@ -12,7 +12,6 @@
 #include "common/base/status.h"
 #include "server/runtime/client_table.h"
 #include "server/runtime/slow_calls.h"
-#include "server/runtime/stats.h"
 
 namespace grpc {
 class CallbackServerContext;

@@ -13,10 +13,11 @@ class GraphCalls {
   GraphCalls(const ServiceContext& context, grpc::ByteBuffer description)
       : context_(context),
         description_(std::move(description)),
-        sample_(context.graph.get(), context.max_message_bytes),
+        sample_(context.graph.get(), context.max_message_bytes, context.counters),
         topology_(context.graph.get(), context.topology_files.get(), context.max_message_bytes),
-        column_sums_(context.graph.get(), &columns_, context.max_message_bytes),
-        extract_(context.graph.get(), &columns_, context.max_message_bytes) {}
+        column_sums_(context.graph.get(), &columns_, context.max_message_bytes, context.counters),
+        extract_(context.graph.get(), &columns_, context.max_message_bytes,
+                 ExtractHandler::kEdgesAtOnce, context.counters) {}
 
   Status Describe(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
     HG_RETURN_IF_ERROR(CheckDescribeRequest(bytes));

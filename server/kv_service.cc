@@ -16,7 +16,7 @@ class KvCalls {
  public:
   explicit KvCalls(const ServiceContext& context)
       : context_(context),
-        pull_(context.graph.get(), context.max_message_bytes, context.states),
+        pull_(context.graph.get(), context.max_message_bytes, context.states, context.counters),
         push_(context.graph.get(), context.states) {}
 
   Status Pull(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const;

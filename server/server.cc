@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include <grpc/grpc.h>
@@ -153,7 +154,8 @@ struct Server::State {
   FoundHistograms* const sync_seconds = metrics.AddFoundHistograms(
       {"halograph_state_sync_seconds", MetricUnit::kSeconds, "How long syncs of the log took."},
       LatencyBounds(), {"part"});
-  ServerStats stats;
+  ServerStats stats{&call_metrics};
+  std::optional<GraphCounters> graph_counters;  // once the graph is open
   CallLog log;
   const std::shared_ptr<BufferPool> buffers;
   ReplyWatch replies;
@@ -297,12 +299,15 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                    .ending = &state->ending,
                    .identity = context.graph->identity()};
   context.max_message_bytes = options.max_message_bytes;
+  context.counters = &state->graph_counters.emplace(&state->metrics, *context.graph);
   HG_ASSIGN_OR_RETURN(context.topology_files, TopologyFiles::Open(*context.graph, options.graph));
   for (const ServiceRow& row : kServiceRows) {
     HG_ASSIGN_OR_RETURN(state->services.emplace_back(), row.make(context));
   }
-  state->graph_readers =
-      AddGraphMetrics(&state->metrics, *context.graph, context.states, options.state.log_bytes);
+  state->graph_readers = AddGraphMetrics(&state->metrics, *context.graph,
+                                         {.states = context.states,
+                                          .folder = options.state.folder,
+                                          .log_limit_bytes = options.state.log_bytes});
   HG_RETURN_IF_ERROR(state->metrics.status());
 
   PrepareGrpc();

@@ -14,6 +14,7 @@
 #include "common/state/parts/part_states.h"
 #include "proto/methods/methods.h"
 #include "server/call.h"
+#include "server/handlers/graph_counters.h"
 #include "server/handlers/served_graph.h"
 #include "server/handlers/server_metrics.h"
 #include "server/handlers/topology_files.h"
@@ -28,6 +29,7 @@ struct ServiceContext {
   int64_t max_message_bytes = 0;
   PartStates* states = nullptr;  // null: the server keeps no mutable tensors
   const ServerParts* figures = nullptr;
+  GraphCounters* counters = nullptr;
 };
 
 // ReadTaskSet of KVService and, under its first name, of GraphService. InvalidArgument if `request`

@@ -1,7 +1,11 @@
 #include "server/stats_message.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
+#include <vector>
 
+#include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
 #include "halograph/v1/admin.pb.h"
@@ -67,20 +71,22 @@ void ToProto(const ClientTable::Client& client, ClientTable::Clock::time_point n
   out->set_known_seconds(InSeconds(now - client.first));
 }
 
-void ToProto(Method method, const MethodStats::Snapshot& stats, v1::MethodStats* out) {
+void ToProto(Method method, const MethodSnapshot& stats, v1::MethodStats* out) {
   out->set_method(std::string(MethodName(method)));
-  out->set_calls(stats.calls);
+  out->set_calls(stats.calls());
   out->set_errors(stats.errors);
   out->set_in_flight(stats.in_flight);
   out->set_request_bytes(stats.request_bytes);
   out->set_reply_bytes(stats.reply_bytes);
-  for (size_t b = 0; b < LatencyHistogram::kBuckets; ++b) {
+  const std::vector<double>& bounds = stats.seconds.bounds;
+  for (size_t b = 0; b < stats.seconds.counts.size(); ++b) {
     v1::Bucket* bucket = out->add_latency();
-    bucket->set_upper_seconds(LatencyHistogram::Upper(b));
-    bucket->set_count(stats.latency.counts[b]);
+    bucket->set_upper_seconds(b < bounds.size() ? bounds[b]
+                                                : std::numeric_limits<double>::infinity());
+    bucket->set_count(stats.seconds.counts[b]);
   }
-  out->set_p50_seconds(stats.latency.Quantile(0.5));
-  out->set_p99_seconds(stats.latency.Quantile(0.99));
+  out->set_p50_seconds(stats.seconds.Quantile(0.5));
+  out->set_p99_seconds(stats.seconds.Quantile(0.99));
 }
 
 // What a server tells of its own process beside its calls.
@@ -132,6 +138,65 @@ v1::StatsReply ToMessage(const ServerSnapshot& snapshot) {
   return reply;
 }
 
+// Takes away the largest metrics until the reply has `room` bytes, and says which.
+void LeaveOutMetrics(size_t room, v1::StatsReply* reply) {
+  constexpr int kMostNamed = 16;
+  std::vector<std::pair<size_t, int>> by_size;  // of each metric, and where it is
+  for (int m = 0; m < reply->metrics_size(); ++m) {
+    by_size.emplace_back(reply->metrics(m).ByteSizeLong(), m);
+  }
+  std::sort(by_size.rbegin(), by_size.rend());
+  std::vector<bool> left_out(by_size.size(), false);
+  size_t bytes = reply->ByteSizeLong();
+  int named = 0, more = 0;
+  for (const auto& [size, m] : by_size) {
+    if (bytes <= room) break;
+    bytes -= size;
+    left_out[static_cast<size_t>(m)] = true;
+    if (++named > kMostNamed) {
+      ++more;
+      continue;
+    }
+    const v1::Metric& metric = reply->metrics(m);
+    reply->add_left_out(fmt::format("metric {} ({} series)", metric.name(), metric.series_size()));
+  }
+  if (more > 0) reply->add_left_out(fmt::format("{} more metrics", more));
+  int kept = 0;
+  for (int m = 0; m < reply->metrics_size(); ++m) {
+    if (left_out[static_cast<size_t>(m)]) continue;
+    if (kept != m) reply->mutable_metrics()->SwapElements(kept, m);
+    ++kept;
+  }
+  reply->mutable_metrics()->DeleteSubrange(kept, reply->metrics_size() - kept);
+}
+
+// The same of a list.
+template <typename Message>
+void LeaveOutList(std::string_view what, size_t room,
+                  google::protobuf::RepeatedPtrField<Message>* list, v1::StatsReply* reply) {
+  if (list->empty() || reply->ByteSizeLong() <= room) return;
+  reply->add_left_out(fmt::format("{} ({})", what, list->size()));
+  list->Clear();
+}
+
+// Leaves out what does not fit, the least needed first.
+Status Fit(int64_t max_bytes, v1::StatsReply* reply) {
+  constexpr int64_t kToSayIt = 4096;  // bytes of left_out
+  if (static_cast<int64_t>(reply->ByteSizeLong()) <= max_bytes) return OkStatus();
+  const auto room = static_cast<size_t>(std::max<int64_t>(max_bytes - kToSayIt, 0));
+  LeaveOutMetrics(room, reply);
+  LeaveOutList("clients", room, reply->mutable_client_list(), reply);
+  LeaveOutList("slow calls", room, reply->mutable_slow_calls(), reply);
+  LeaveOutList("state of parts", room, reply->mutable_state(), reply);
+  LeaveOutList("methods of the last minute", room, reply->mutable_recent(), reply);
+  const auto bytes = static_cast<int64_t>(reply->ByteSizeLong());
+  if (bytes <= max_bytes) return OkStatus();
+  return ResourceExhausted(
+      "statistics of {} bytes do not fit into a message of {}: start the server with a larger "
+      "--max-message-bytes",
+      bytes, max_bytes);
+}
+
 }  // namespace
 
 StatusOr<bool> ParseStatsRequest(grpc::ByteBuffer* bytes) {
@@ -140,8 +205,10 @@ StatusOr<bool> ParseStatsRequest(grpc::ByteBuffer* bytes) {
   return message.metrics();
 }
 
-StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot) {
-  return Serialize(ToMessage(snapshot));
+StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot, int64_t max_bytes) {
+  v1::StatsReply reply = ToMessage(snapshot);
+  HG_RETURN_IF_ERROR(Fit(max_bytes, &reply));
+  return Serialize(reply);
 }
 
 StatusOr<Json> ToStatusJson(const ServerSnapshot& snapshot) {

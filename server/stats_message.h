@@ -1,6 +1,8 @@
 // What AdminService/Stats and /status answer, of a server's figures. Pure functions.
 #pragma once
 
+#include <cstdint>
+
 #include <grpcpp/support/byte_buffer.h>
 
 #include "common/base/status.h"
@@ -9,10 +11,13 @@
 
 namespace halograph::server {
 
-// Whether the reply is to have metrics. InvalidArgument if the bytes are no StatsRequest.
+// Whether the reply is to have metrics and lists. InvalidArgument if the bytes are no StatsRequest.
 [[nodiscard]] StatusOr<bool> ParseStatsRequest(grpc::ByteBuffer* bytes);
-[[nodiscard]] StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot);
-// The same in protobuf's JSON (64-bit integers are text), with all fields, and "program".
+// At most `max_bytes`: what does not fit is left out, and named in the reply's left_out.
+// ResourceExhausted if even what is never left out does not fit.
+[[nodiscard]] StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot,
+                                                      int64_t max_bytes);
+// All of it in protobuf's JSON (64-bit integers are text), with all fields, and "program".
 [[nodiscard]] StatusOr<Json> ToStatusJson(const ServerSnapshot& snapshot);
 
 }  // namespace halograph::server

@@ -68,7 +68,9 @@ ThreadPool::ThreadPool(std::string name, size_t threads, size_t queue_capacity)
       place->Begin();
       while (auto task = queue_.Pop()) {
         const int64_t asked = place->asked();
+        busy_.fetch_add(1, std::memory_order_relaxed);
         (*task)();
+        busy_.fetch_sub(1, std::memory_order_relaxed);
         place->Return(asked);
       }
       place->End();

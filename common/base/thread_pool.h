@@ -2,6 +2,7 @@
 // Thread-safe. The destructor runs what is queued, then joins.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -38,11 +39,14 @@ class ThreadPool {
   void Shutdown();
 
   [[nodiscard]] size_t threads() const { return threads_.size(); }
+  // Threads that run a task now.
+  [[nodiscard]] size_t busy() const { return busy_.load(std::memory_order_relaxed); }
   [[nodiscard]] size_t queued() const { return queue_.size(); }
   [[nodiscard]] size_t queue_capacity() const { return queue_.capacity(); }
 
  private:
   BoundedQueue<std::function<void()>> queue_;
+  std::atomic<size_t> busy_ = 0;
   std::deque<ThreadPlace> places_;  // of the threads
   std::vector<std::thread> threads_;
 };

@@ -290,6 +290,30 @@ Status Partition::MapTasks(const std::filesystem::path& folder, Arrays* arrays) 
   return OkStatus();
 }
 
+std::vector<const MappedFile*> Partition::Files() const {
+  std::vector<const MappedFile*> files;
+  const auto add = [&files](const NpyArray& array) { files.push_back(&array.file()); };
+  const auto add_all = [&add](const std::vector<NpyArray>& arrays) {
+    for (const NpyArray& array : arrays) add(array);
+  };
+  for (const Arrays::Node& node : arrays_->nodes) {
+    add(node.original_ids);
+    add(node.halo_ids);
+    add_all(node.features);
+  }
+  for (const Arrays::Edge& edge : arrays_->edges) {
+    for (const NpyArray* array : {&edge.indptr, &edge.indices, &edge.original_ids}) add(*array);
+    add_all(edge.features);
+    add_all(edge.tables);
+  }
+  for (const auto& sets : arrays_->tasks) {
+    for (const std::vector<NpyArray>& arrays : sets) add_all(arrays);
+  }
+  if (arrays_->clusters) add(*arrays_->clusters);
+  std::erase_if(files, [](const MappedFile* file) { return file->bytes().empty(); });
+  return files;
+}
+
 std::span<const int64_t> Partition::ClusterBounds() const {
   if (!arrays_->clusters) return {};
   return Ids(*arrays_->clusters);

@@ -58,6 +58,9 @@ class Partition {
   // part's first node to its end. Empty if the folder has none, or the topology was not opened.
   [[nodiscard]] std::span<const int64_t> ClusterBounds() const;
 
+  // All files of it that are mapped, each once, in no order.
+  [[nodiscard]] std::vector<const MappedFile*> Files() const;
+
   // All that follow require contents().features (asserted).
   // Row i belongs to global id range begin + i. Index of the feature as in the schema.
   [[nodiscard]] const NpyArray& NodeFeature(int node_type, int feature) const;

@@ -32,6 +32,8 @@ class FoundSeries {
     return Find(std::array<std::string_view, sizeof...(values)>{std::string_view(values)...});
   }
   [[nodiscard]] Metric* Find(std::span<const std::string_view> values);
+  // Those that were made so far, "other" too, in no order.
+  [[nodiscard]] std::vector<Metric*> Made() const;
 
  private:
   friend class MetricRegistry;
@@ -49,7 +51,7 @@ class FoundSeries {
   const std::vector<std::string> label_names_;
   const Labels labels_;
   const size_t max_found_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   // By the values, each with its length before it.
   std::unordered_map<std::string, Metric*> found_ HG_GUARDED_BY(mutex_);
   Metric* other_ HG_GUARDED_BY(mutex_) = nullptr;

@@ -134,6 +134,15 @@ Metric* FoundSeries<Metric>::Find(std::span<const std::string_view> values) {
   return other_;
 }
 
+template <typename Metric>
+std::vector<Metric*> FoundSeries<Metric>::Made() const {
+  std::vector<Metric*> made;
+  const MutexLock lock(mutex_);
+  for (const auto& [key, metric] : found_) made.push_back(metric);
+  if (other_ != nullptr) made.push_back(other_);
+  return made;
+}
+
 template class FoundSeries<Counter>;
 template class FoundSeries<Gauge>;
 template class FoundSeries<Histogram>;

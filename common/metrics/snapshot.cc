@@ -1,9 +1,10 @@
 #include "common/metrics/snapshot.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
+
+#include "common/metrics/buckets.h"
 
 namespace halograph {
 namespace {
@@ -21,21 +22,22 @@ double CounterSince(double now, double earlier) { return now < earlier ? now : n
 std::optional<double> QuantileOf(std::span<const double> bounds, std::span<const int64_t> counts,
                                  double q) {
   if (bounds.empty() || counts.size() != bounds.size() + 1) return {};
+  const auto in = [&](size_t bucket) {
+    return static_cast<double>(std::max<int64_t>(counts[bucket], 0));
+  };
   double all = 0;
-  for (const int64_t count : counts) all += static_cast<double>(count);
-  if (!(all > 0)) return {};
+  for (size_t i = 0; i < counts.size(); ++i) all += in(i);
+  if (all == 0) return {};
   const double rank = std::clamp(q, 0.0, 1.0) * all;
   double below = 0;
   size_t bucket = 0;
-  while (bucket < bounds.size() && below + static_cast<double>(counts[bucket]) < rank) {
-    below += static_cast<double>(counts[bucket++]);
-  }
+  while (bucket < bounds.size() && below + in(bucket) < rank) below += in(bucket++);
   if (bucket == bounds.size()) return bounds.back();
   const double upper = bounds[bucket];
   if (bucket == 0 && upper <= 0) return upper;
   const double lower = bucket == 0 ? 0 : bounds[bucket - 1];
-  if (counts[bucket] == 0) return lower;  // q is 0
-  return lower + (upper - lower) * (rank - below) / static_cast<double>(counts[bucket]);
+  if (in(bucket) == 0) return lower;  // q is 0
+  return lower + (upper - lower) * (rank - below) / in(bucket);
 }
 
 double HistogramSnapshot::Quantile(double q) const {

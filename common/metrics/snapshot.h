@@ -16,7 +16,8 @@ namespace halograph {
 
 // The value below which a share `q` in [0, 1] of all lies, as Prometheus' histogram_quantile has
 // it: evenly spread within its bucket, the last bound for what is above all bounds. `counts`: of
-// each bucket alone, one more than `bounds`. Nothing if there is none, or the two do not fit.
+// each bucket alone, one more than `bounds`; below 0 counts as 0. Nothing if there is none, or the
+// two do not fit.
 [[nodiscard]] std::optional<double> QuantileOf(std::span<const double> bounds,
                                                std::span<const int64_t> counts, double q);
 

@@ -1,5 +1,6 @@
 #include "common/storage/disk_space.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -10,16 +11,24 @@
 
 namespace halograph {
 
-Status CheckDiskSpace(const std::filesystem::path& folder, int64_t bytes) {
+StatusOr<DiskRoom> ReadDiskRoom(const std::filesystem::path& folder) {
   struct statvfs info {};
   if (::statvfs(folder.c_str(), &info) != 0) {
     return ErrnoStatus(errno, "cannot read the free space of", folder.string());
   }
-  const double available = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize);
-  if (static_cast<double>(bytes) <= available) return OkStatus();
+  const auto bytes = [&](fsblkcnt_t blocks) {
+    // Some network file systems say that they have no end.
+    const double all = static_cast<double>(blocks) * static_cast<double>(info.f_frsize);
+    return static_cast<int64_t>(std::min(all, 9e18));
+  };
+  return DiskRoom{.free_bytes = bytes(info.f_bavail), .size_bytes = bytes(info.f_blocks)};
+}
+
+Status CheckDiskSpace(const std::filesystem::path& folder, int64_t bytes) {
+  HG_ASSIGN_OR_RETURN(const DiskRoom room, ReadDiskRoom(folder));
+  if (bytes <= room.free_bytes) return OkStatus();
   return ResourceExhausted("{}: {} are needed, {} are free; make room or write elsewhere",
-                           folder.string(), FormatBytes(bytes),
-                           FormatBytes(static_cast<int64_t>(available)));
+                           folder.string(), FormatBytes(bytes), FormatBytes(room.free_bytes));
 }
 
 Status ClaimDiskSpace(int fd, size_t bytes, std::string_view what,

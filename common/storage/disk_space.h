@@ -17,6 +17,14 @@ inline constexpr std::string_view kFreeDiskSpace = "free disk space or write els
 // free.
 [[nodiscard]] Status CheckDiskSpace(const std::filesystem::path& folder, int64_t bytes);
 
+// Of a file system, without what is kept for the superuser.
+struct DiskRoom {
+  int64_t free_bytes = 0;
+  int64_t size_bytes = 0;
+};
+// That of `folder`. May wait for a disk that hangs. Errors as statvfs.
+[[nodiscard]] StatusOr<DiskRoom> ReadDiskRoom(const std::filesystem::path& folder);
+
 // Claims the first `bytes` bytes of an open file. Errors say that there is no room (or else) for
 // `what` in `where`:
 //   ResourceExhausted  a full disk, a quota, a file too large for its file system

@@ -240,6 +240,31 @@ void MappedFile::Advise(Access access) const {
   ::madvise(const_cast<std::byte*>(data_), size_, advice);
 }
 
+std::optional<int64_t> MappedFile::ResidentBytes(const CancelToken& ending) const {
+  constexpr size_t kPieceBytes = size_t{64} << 20;
+  if (size_ == 0) return 0;
+  // To others mincore says that every page is in RAM.
+  struct stat info {};
+  const bool told = ::eaccess(path_.c_str(), W_OK) == 0 ||
+                    (::stat(path_.c_str(), &info) == 0 && info.st_uid == ::geteuid());
+  if (!told) return std::nullopt;
+  const auto page_bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> pages(kPieceBytes / page_bytes);
+  int64_t resident = 0;
+  for (size_t begin = 0; begin < size_; begin += kPieceBytes) {
+    if (ending.cancelled()) return std::nullopt;
+    const size_t bytes = std::min(kPieceBytes, size_ - begin);
+    if (::mincore(const_cast<std::byte*>(data_) + begin, bytes, pages.data()) != 0) {
+      return std::nullopt;
+    }
+    const auto end = pages.begin() + static_cast<ptrdiff_t>((bytes - 1) / page_bytes + 1);
+    const auto here =
+        std::count_if(pages.begin(), end, [](unsigned char page) { return (page & 1U) != 0; });
+    resident += here * static_cast<int64_t>(page_bytes);
+  }
+  return std::min(resident, static_cast<int64_t>(size_));  // the last page may have an end beyond
+}
+
 void MappedFile::Release(size_t offset, size_t length) const {
   if (data_ == nullptr || offset >= size_) return;
   static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "common/base/cancel.h"
 #include "common/base/status.h"
 
 namespace halograph {
@@ -41,6 +43,10 @@ class MappedFile {
   // Tells the kernel that these pages will not be needed again soon (MADV_DONTNEED): keeps the
   // resident size of long scans small.
   void Release(size_t offset, size_t length) const;
+  // How many of its bytes are in RAM, counted in pages. Nothing if the kernel does not tell, as it
+  // does only to who owns the file or may write it, or once `ending` is cancelled, which is looked
+  // at between pieces of 64 MiB: each takes 16 KiB of memory and less than a millisecond.
+  [[nodiscard]] std::optional<int64_t> ResidentBytes(const CancelToken& ending) const;
 
  private:
   std::filesystem::path path_;

@@ -18,8 +18,7 @@ inline constexpr double kSlowSeconds = 0.005;
 // A queue or memory is nearly full from this share of its bound on.
 inline constexpr double kNearlyFull = 0.9;
 
-// The value that a share `q` of all values is at most, linear within a bucket; of values above all
-// bounds the last bound. -1: there are no values.
+// As QuantileOf (common/metrics/snapshot.h). -1: there are no values.
 [[nodiscard]] double Quantile(const Histogram& histogram, double q);
 // Adds counts. Where bounds differ, the sum has those of both.
 void Add(const Histogram& histogram, Histogram& sum);

@@ -129,6 +129,11 @@ Status ColumnSumsHandler::AnswerGroup(const wire::ColumnSumsGroup& group,
   const ColumnWorkspaces::Lease workspace(workspaces_);
   HG_RETURN_IF_ERROR(SumColumns(relation.edges, group.destinations,
                                 static_cast<ColumnValue>(group.value), workspace.get(), all));
+  if (counters_ != nullptr) {
+    int64_t scanned = 0;
+    for (const ColumnRow& row : workspace.get()->rows) scanned += row.degree;
+    counters_->Sampled(relation.index, CountedSampler::kColumns, {.scanned = scanned});
+  }
   const std::vector<int64_t>& sources = all->sources;
   const auto first = std::lower_bound(sources.begin(), sources.end(), group.from_source);
   const auto begin = first - sources.begin();

@@ -15,6 +15,7 @@
 #include "common/sampling/topology_source.h"
 #include "proto/wire/column_sums.h"
 #include "server/handlers/column_questions.h"
+#include "server/handlers/graph_counters.h"
 
 namespace halograph::server {
 
@@ -33,15 +34,18 @@ struct ColumnSumsAnswer {
 
 class ColumnSumsHandler {
  public:
-  // `graph` and `workspaces` must outlive the handler. `max_reply_bytes`: of a whole reply.
-  ColumnSumsHandler(const ServedGraph* graph, ColumnWorkspaces* workspaces, int64_t max_reply_bytes)
+  // `graph`, `workspaces` and `counters` must outlive the handler. `max_reply_bytes`: of a whole
+  // reply. `counters`: null if nobody counts.
+  ColumnSumsHandler(const ServedGraph* graph, ColumnWorkspaces* workspaces, int64_t max_reply_bytes,
+                    GraphCounters* counters = nullptr)
       : graph_(graph),
         workspaces_(workspaces),
         max_reply_bytes_(max_reply_bytes),
+        counters_(counters),
         out_degrees_(graph) {}
 
   // One answer a group, in order; fewer groups, and fewer candidates in the last, where the whole
-  // answer would exceed the message limit.
+  // answer would exceed the message limit. In-edges of destinations count as looked at.
   //   FailedPrecondition the topology is not served: says what to do
   //   InvalidArgument    too many groups, a value that is not known, a page beside destinations or
   //                      of degree shares, an asymmetry of anything but a page of all sources of a
@@ -80,6 +84,7 @@ class ColumnSumsHandler {
   const ServedGraph* graph_;
   ColumnWorkspaces* workspaces_;
   int64_t max_reply_bytes_;
+  GraphCounters* counters_;              // or null
   mutable OutDegreeCounts out_degrees_;  // thread-safe
 };
 

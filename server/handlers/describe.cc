@@ -69,7 +69,7 @@ ServerSnapshot TakeSnapshot(const ServedGraph& graph, const ServerStats& stats,
   snapshot.methods = stats.Take();
   snapshot.clients = clients;
   snapshot.failovers = stats.failovers();
-  snapshot.recent = stats.Recent(ServerStats::Clock::now());
+  snapshot.recent = stats.Recent(ServerStats::Clock::now(), snapshot.methods);
   snapshot.num_parts = graph.book().num_parts();
   if (states != nullptr) snapshot.state = states->Stats();
   return snapshot;

@@ -57,7 +57,7 @@ struct ServerSnapshot {
   int num_parts = 0;                // of the graph
   std::map<int, StateStats> state;  // by part
   // Of AddFigures (server_metrics.h).
-  MetricsSnapshot metrics;           // empty: they were not asked for
+  MetricsSnapshot metrics;           // empty, as the lists: they were not asked for
   std::vector<SlowCall> slow_calls;  // the newest first
   std::vector<ClientTable::Client> latest_clients;
   double unix_seconds = 0;

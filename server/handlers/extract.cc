@@ -1,6 +1,7 @@
 #include "server/handlers/extract.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "common/sampling/kernel/extract_edges.h"
 #include "proto/wire/writer.h"
@@ -89,17 +90,26 @@ StatusOr<bool> ExtractHandler::AddDegrees(const wire::ExtractGroup& group, const
   return true;
 }
 
+void ExtractHandler::Count(int relation, const ExtractAnswer& answer) const {
+  if (counters_ == nullptr) return;
+  counters_->Sampled(
+      relation, CountedSampler::kColumns,
+      {.destinations = std::ssize(answer.counts),
+       .edges = std::ssize(answer.columns),
+       .scanned = std::accumulate(answer.degrees.begin(), answer.degrees.end(), int64_t{0})});
+}
+
 StatusOr<std::vector<ExtractAnswer>> ExtractHandler::Answer(const wire::ExtractRequest& request,
                                                             const WorkLimits& limits) const {
   HG_RETURN_IF_ERROR(CheckColumnGroups(*graph_, request.groups.size()));
   HG_ASSIGN_OR_RETURN(const int64_t bytes, ColumnReplyBytes(max_reply_bytes_, request.max_bytes));
-  std::vector<ColumnEdges> edges;
-  edges.reserve(request.groups.size());
+  std::vector<ColumnRelation> relations;
+  relations.reserve(request.groups.size());
   for (const wire::ExtractGroup& group : request.groups) {
     HG_ASSIGN_OR_RETURN(const ColumnRelation relation, FindColumnRelation(*graph_, group.relation));
     HG_RETURN_IF_ERROR(CheckDestinations(*graph_, relation, group.destinations));
     HG_RETURN_IF_ERROR(CheckDestinations(*graph_, relation, group.degrees_of));
-    edges.push_back(relation.edges);
+    relations.push_back(relation);
   }
   std::vector<ExtractAnswer> answers;
   TooLarge left;
@@ -108,11 +118,13 @@ StatusOr<std::vector<ExtractAnswer>> ExtractHandler::Answer(const wire::ExtractR
     room -= wire::kExtractGroupOverhead;
     if (room < 0 && g > 0) break;
     ExtractAnswer& answer = answers.emplace_back();
+    const ColumnEdges& edges = relations[g].edges;
     HG_ASSIGN_OR_RETURN(bool whole,
-                        AddEdges(request.groups[g], edges[g], limits, &room, &answer, &left));
+                        AddEdges(request.groups[g], edges, limits, &room, &answer, &left));
     if (whole) {
-      HG_ASSIGN_OR_RETURN(whole, AddDegrees(request.groups[g], edges[g], &room, &answer));
+      HG_ASSIGN_OR_RETURN(whole, AddDegrees(request.groups[g], edges, &room, &answer));
     }
+    Count(relations[g].index, answer);
     if (whole && room >= 0) continue;
     if (answer.counts.empty() && answer.other_degrees.empty()) answers.pop_back();
     break;

@@ -12,6 +12,7 @@
 #include "common/sampling/topology_source.h"
 #include "proto/wire/extract.h"
 #include "server/handlers/column_questions.h"
+#include "server/handlers/graph_counters.h"
 
 namespace halograph::server {
 
@@ -39,16 +40,19 @@ class ExtractHandler {
   // extracted and then does not fit.
   static constexpr int64_t kEdgesAtOnce = 1 << 18;
 
-  // `graph` and `workspaces` must outlive the handler. `max_reply_bytes`: of a whole reply.
+  // `graph`, `workspaces` and `counters` must outlive the handler. `max_reply_bytes`: of a whole
+  // reply. `counters`: null if nobody counts.
   ExtractHandler(const ServedGraph* graph, ColumnWorkspaces* workspaces, int64_t max_reply_bytes,
-                 int64_t edges_at_once = kEdgesAtOnce)
+                 int64_t edges_at_once = kEdgesAtOnce, GraphCounters* counters = nullptr)
       : graph_(graph),
         workspaces_(workspaces),
         max_reply_bytes_(max_reply_bytes),
-        edges_at_once_(edges_at_once) {}
+        edges_at_once_(edges_at_once),
+        counters_(counters) {}
 
   // One answer a group, in order; fewer groups, and less of the last, where the whole answer would
-  // exceed the message limit. Columns of a group that is not answered are not looked at.
+  // exceed the message limit. Columns of a group that is not answered are not looked at. What is
+  // answered is counted.
   //   FailedPrecondition the topology is not served: says what to do
   //   InvalidArgument    too many groups, columns that do not ascend, or max_bytes below 0
   //   NotFound           an unknown relation
@@ -70,6 +74,7 @@ class ExtractHandler {
   [[nodiscard]] StatusOr<bool> AddEdges(const wire::ExtractGroup& group, const ColumnEdges& edges,
                                         const WorkLimits& limits, int64_t* room,
                                         ExtractAnswer* answer, TooLarge* left) const;
+  void Count(int relation, const ExtractAnswer& answer) const;
   [[nodiscard]] StatusOr<bool> AddDegrees(const wire::ExtractGroup& group, const ColumnEdges& edges,
                                           int64_t* room, ExtractAnswer* answer) const;
 
@@ -77,6 +82,7 @@ class ExtractHandler {
   ColumnWorkspaces* workspaces_;
   int64_t max_reply_bytes_;
   int64_t edges_at_once_;
+  GraphCounters* counters_;  // or null
 };
 
 }  // namespace halograph::server

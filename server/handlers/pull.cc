@@ -6,6 +6,7 @@ namespace halograph::server {
 
 StatusOr<PullPlan> PullHandler::Plan(const PullRequest& request) const {
   PullPlan plan;
+  plan.ref = request.tensor;
   const TensorCatalog* const catalog = states_ == nullptr
                                            ? &graph_->tensors()
                                            : static_cast<const TensorCatalog*>(&states_->catalog());
@@ -65,6 +66,15 @@ bool PullHandler::MayWaitForDisk(const PullPlan& plan) const {
 
 Status PullHandler::Gather(const PullPlan& plan, std::span<const int64_t> ids,
                            std::byte* destination, const WorkLimits& limits) const {
+  Status status = CopyRows(plan, ids, destination, limits);
+  if (status.ok() && counters_ != nullptr) {
+    counters_->Pulled(plan.ref, std::ssize(ids), static_cast<int64_t>(plan.bytes));
+  }
+  return status;
+}
+
+Status PullHandler::CopyRows(const PullPlan& plan, std::span<const int64_t> ids,
+                             std::byte* destination, const WorkLimits& limits) const {
   if (plan.changing != nullptr) {
     std::vector<int64_t> after;  // by part
     if (plan.part >= 0) {

@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/graph/row_source.h"
 #include "common/state/parts/part_states.h"
+#include "server/handlers/graph_counters.h"
 #include "server/handlers/served_graph.h"
 
 namespace halograph::server {
@@ -23,6 +24,7 @@ struct PullRequest {
 
 // What the reply will be, known before a row is touched.
 struct PullPlan {
+  TensorRef ref;
   const CatalogTensor* tensor = nullptr;  // lives as long as the graph served
   std::vector<int64_t> shape;             // [rows] or [rows, dim]
   size_t bytes = 0;                       // of the rows
@@ -37,10 +39,11 @@ class PullHandler {
   // What a reply holds beside its rows, at most.
   static constexpr int64_t kHeaderBytes = 64;
 
-  // `graph` and `states` must outlive the handler. `max_reply_bytes`: of a whole reply. `states` is
-  // null if the server keeps no mutable tensors.
-  PullHandler(const ServedGraph* graph, int64_t max_reply_bytes, const PartStates* states = nullptr)
-      : graph_(graph), states_(states), max_reply_bytes_(max_reply_bytes) {}
+  // `graph`, `states` and `counters` must outlive the handler. `max_reply_bytes`: of a whole reply.
+  // `states` is null if the server keeps no mutable tensors, `counters` if nobody counts.
+  PullHandler(const ServedGraph* graph, int64_t max_reply_bytes, const PartStates* states = nullptr,
+              GraphCounters* counters = nullptr)
+      : graph_(graph), states_(states), counters_(counters), max_reply_bytes_(max_reply_bytes) {}
 
   //   NotFound           unknown type, relation or tensor
   //   OutOfRange         an id not owned here
@@ -58,15 +61,19 @@ class PullHandler {
 
   // Row ids[i] goes to destination + i * row_bytes. Requires `plan` to be Plan's for these ids,
   // and plan.bytes bytes of room. Errors: those of the rows' source; mapped rows do not fail,
-  // mutable ones as StateStore::Pull, which waits for plan.min_lsn within `limits`.
+  // mutable ones as StateStore::Pull, which waits for plan.min_lsn within `limits`. The rows are
+  // counted.
   [[nodiscard]] Status Gather(const PullPlan& plan, std::span<const int64_t> ids,
                               std::byte* destination, const WorkLimits& limits = {}) const;
 
  private:
   [[nodiscard]] Status PlanChanging(const PullRequest& request, PullPlan* plan) const;
+  [[nodiscard]] Status CopyRows(const PullPlan& plan, std::span<const int64_t> ids,
+                                std::byte* destination, const WorkLimits& limits) const;
 
   const ServedGraph* graph_;
   const PartStates* states_;
+  GraphCounters* counters_;  // or null
   int64_t max_reply_bytes_;
 };
 

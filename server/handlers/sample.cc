@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "common/sampling/kernel/one_layer.h"
 #include "common/sampling/request.h"
@@ -33,6 +34,15 @@ constexpr size_t kKeptEdges = 1 << 17;
 Status CheckLayer(uint32_t layer) {
   if (layer <= static_cast<uint32_t>(std::numeric_limits<int32_t>::max())) return OkStatus();
   return InvalidArgument("layer {} is above 2^31 - 1", layer);
+}
+
+// How many in-edges were looked at to draw what a plan says: LABOR looks at all of a destination.
+int64_t ScannedEdges(const LayerSamplePlan& plan) {
+  if (plan.draws.rule().kind != DrawKind::kLabor) return plan.edges;
+  std::vector<int64_t> degrees;
+  // Damaged offsets were met before, by counting.
+  if (!GetInDegrees(*plan.draws.topology, plan.destinations, &degrees).done()) return plan.edges;
+  return std::accumulate(degrees.begin(), degrees.end(), int64_t{0});
 }
 
 // What a group's rule, which names its weight, says of a relation of the schema.
@@ -239,6 +249,14 @@ Status SampleHandler::Draw(const LayerSamplePlan& plan, const wire::SampleGroupA
   thread_local NeighborPicks picks;  // its memory is reused
   Status status = DrawInPieces(plan, &picks, out);
   if (picks.sources.capacity() > kKeptEdges) picks = NeighborPicks();
+  if (status.ok() && counters_ != nullptr && !plan.draws.rule().nothing()) {
+    counters_->Sampled(plan.relation,
+                       plan.draws.rule().kind == DrawKind::kLabor ? CountedSampler::kLabor
+                                                                  : CountedSampler::kNeighbor,
+                       {.destinations = std::ssize(plan.destinations),
+                        .edges = plan.edges,
+                        .scanned = ScannedEdges(plan)});
+  }
   return status;
 }
 

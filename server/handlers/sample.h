@@ -16,6 +16,7 @@
 #include "common/sampling/layer_draws.h"
 #include "proto/wire/sample_reply.h"
 #include "proto/wire/sample_request.h"
+#include "server/handlers/graph_counters.h"
 #include "server/handlers/served_graph.h"
 
 namespace halograph::server {
@@ -51,9 +52,11 @@ class SampleHandler {
   // Groups of one request.
   static constexpr size_t kMaxGroups = 1 << 16;
 
-  // `graph` must outlive the handler. `max_reply_bytes`: of a whole reply.
-  SampleHandler(const ServedGraph* graph, int64_t max_reply_bytes)
-      : graph_(graph), max_reply_bytes_(max_reply_bytes) {}
+  // `graph` and `counters` must outlive the handler. `max_reply_bytes`: of a whole reply.
+  // `counters`: null if nobody counts.
+  SampleHandler(const ServedGraph* graph, int64_t max_reply_bytes,
+                GraphCounters* counters = nullptr)
+      : graph_(graph), max_reply_bytes_(max_reply_bytes), counters_(counters) {}
 
   // One plan a group, in order; fewer groups, and fewer destinations in the last, where the whole
   // answer would exceed the message limit; and of a first destination that exceeds it alone a
@@ -71,7 +74,7 @@ class SampleHandler {
       const LayerSampleRequest& request) const;
 
   // Draws what `plan` says and writes it, little-endian, to the arrays of `out` (any alignment),
-  // which have the room that plan.shape() says.
+  // which have the room that plan.shape() says. What was drawn is counted.
   //   DataLoss           damage that counting did not meet, or the files have changed since: names
   //                      the relation; what is in `out` is no answer
   [[nodiscard]] Status Draw(const LayerSamplePlan& plan, const wire::SampleGroupArrays& out) const;
@@ -97,6 +100,7 @@ class SampleHandler {
 
   const ServedGraph* graph_;
   int64_t max_reply_bytes_;
+  GraphCounters* counters_;  // or null
 };
 
 }  // namespace halograph::server

@@ -1,6 +1,9 @@
 #include "server/handlers/server_metrics.h"
 
 #include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +13,10 @@
 #include "common/base/build_info.h"
 #include "common/base/host_name.h"
 #include "common/base/wall_clock.h"
+#include "server/handlers/graph_counters.h"
+#include "server/handlers/part_figures.h"
+#include "server/runtime/background_value.h"
+#include "server/runtime/shared_reading.h"
 
 namespace halograph::server {
 namespace {
@@ -61,24 +68,43 @@ class Adder {
   std::vector<MetricReader> readers_;
 };
 
+// Between two looks at what takes long.
+constexpr std::chrono::seconds kLongLook{10};
+
+// A figure of each part, out of a map by part; none from null.
+template <typename Map, typename Read>
+Samples OfParts(const Map* parts, const Read& read) {
+  Samples samples;
+  if (parts == nullptr) return samples;
+  for (const auto& [part, figures] : *parts) {
+    samples.push_back({{std::to_string(part)}, ToDouble(read(figures))});
+  }
+  return samples;
+}
+
+// A figure of each part, of those that were read last in the background.
+template <typename Map, typename Read>
+std::function<Samples()> OfLast(std::shared_ptr<BackgroundValue<Map>> figures, Read read) {
+  return [figures = std::move(figures), read] { return OfParts(figures->Last().get(), read); };
+}
+
+// The state of all parts, once a scrape.
+using StateReading = SharedReading<std::map<int, StateStats>>;
+
 // A figure of the state of each part.
 template <typename Read>
-std::function<Samples()> OfStates(const PartStates* states, Read read) {
-  return [states, read] {
-    Samples samples;
-    for (const auto& [part, stats] : states->Stats()) {
-      samples.push_back({{std::to_string(part)}, ToDouble(read(stats))});
-    }
-    return samples;
+std::function<Samples()> OfStates(const std::shared_ptr<StateReading>& states, Read read) {
+  return [states, reader = states->AddReader(), read] {
+    return OfParts(states->Get(reader).get(), read);
   };
 }
 
-Samples Staleness(const PartStates& states) {
+Samples Staleness(const std::map<int, StateStats>& states) {
   Samples samples;
-  for (const auto& [part, stats] : states.Stats()) {
+  for (const auto& [part, stats] : states) {
     for (const MutableTensorStats& tensor : stats.tensors) {
       samples.push_back(
-          {{std::to_string(part), tensor.spec.ref.ToString()}, ToDouble(tensor.staleness)});
+          {{std::to_string(part), TensorLabel(tensor.spec.ref)}, ToDouble(tensor.staleness)});
     }
   }
   return samples;
@@ -95,8 +121,11 @@ bool Refuses(const StateStats& stats) {
                      [](const MutableTensorStats& tensor) { return !tensor.refused.empty(); });
 }
 
-void AddStateMetrics(const PartStates* states, int64_t log_limit_bytes, Adder* add) {
+void AddStateMetrics(const ServedGraph& graph, const ServedState& state, Adder* add) {
   const std::vector<std::string> part = {"part"};
+  const auto states =
+      std::make_shared<StateReading>([states = state.states] { return states->Stats(); });
+  const int64_t log_limit_bytes = state.log_limit_bytes;
   add->Gauges("halograph_state_lsn", kNone, "LSN of the last push in the log.", part,
               OfStates(states, [](const StateStats& s) { return s.lsn; }));
   add->Gauges("halograph_state_synced_lsn", kNone, "LSN up to which the log is synced.", part,
@@ -127,7 +156,34 @@ void AddStateMetrics(const PartStates* states, int64_t log_limit_bytes, Adder* a
               OfStates(states, [](const StateStats& s) { return Refuses(s) ? 1 : 0; }));
   add->Gauges("halograph_state_staleness_pushes", kNone,
               "Pushes applied beyond those that the oldest reader knew of.", {"part", "tensor"},
-              [states] { return Staleness(*states); });
+              [states, reader = states->AddReader()] { return Staleness(*states->Get(reader)); });
+  const auto room = std::make_shared<BackgroundValue<std::map<int, DiskRoom>>>(
+      [&graph, folder = state.folder](const CancelToken&) {
+        return DiskRoomOfParts(graph, folder);
+      },
+      kLongLook);
+  add->Gauges("halograph_state_disk_free_bytes", kBytes, "Room on the disk of the state.", part,
+              OfLast(room, [](const DiskRoom& r) { return r.free_bytes; }));
+  add->Gauges("halograph_state_disk_size_bytes", kBytes, "Size of the disk of the state.", part,
+              OfLast(room, [](const DiskRoom& r) { return r.size_bytes; }));
+}
+
+void AddPartitionMetrics(MetricRegistry* metrics, const ServedGraph& graph, Adder* add) {
+  const auto gauge = [metrics](int part, const char* name, MetricUnit unit, const char* help) {
+    return metrics->AddGauge({name, unit, help}, Labels{{"part", std::to_string(part)}});
+  };
+  for (const auto& [part, bytes] : BytesOfParts(graph)) {
+    gauge(part, "halograph_partition_served", kNone, "1 for each partition served.")->Set(1);
+    gauge(part, "halograph_partition_bytes", kBytes, "Size of the partition's files.")
+        ->Set(ToDouble(bytes.files));
+    gauge(part, "halograph_partition_mapped_bytes", kBytes, "What of them is mapped.")
+        ->Set(ToDouble(bytes.mapped));
+  }
+  const auto resident = std::make_shared<BackgroundValue<std::map<int, int64_t>>>(
+      [&graph](const CancelToken& ending) { return ResidentBytesOfParts(graph, ending); },
+      kLongLook);
+  add->Gauges("halograph_partition_resident_bytes", kBytes, "What of that is in RAM.", {"part"},
+              OfLast(resident, [](int64_t bytes) { return bytes; }));
 }
 
 }  // namespace
@@ -142,15 +198,8 @@ std::vector<MetricReader> AddServerMetrics(MetricRegistry* metrics, const Server
       [dispatcher] { return OfPools(*dispatcher, [](auto& p) { return p.queue_capacity(); }); });
   add.Gauges("halograph_server_threads", kNone, "Threads that run calls.", {"pool"},
              [dispatcher] { return OfPools(*dispatcher, [](auto& p) { return p.threads(); }); });
-  add.Gauges("halograph_server_calls_in_flight", kNone, "Calls that have not ended.",
-             {"grpc_method"}, [stats = server.stats] {
-               Samples samples;
-               for (const MethodRow& row : kMethodRows) {
-                 samples.push_back({{std::string(FullNameOf(row.method))},
-                                    ToDouble(stats->Of(row.method).Take().in_flight)});
-               }
-               return samples;
-             });
+  add.Gauges("halograph_server_busy_threads", kNone, "Threads that run a call now.", {"pool"},
+             [dispatcher] { return OfPools(*dispatcher, [](auto& p) { return p.busy(); }); });
   add.Gauge("halograph_server_request_memory_bytes", kBytes, "Requests that are not answered.",
             [dispatcher] { return ToDouble(dispatcher->request_bytes()); });
   add.Gauge("halograph_server_request_memory_limit_bytes", kBytes, "The bound of such requests.",
@@ -178,17 +227,13 @@ std::vector<MetricReader> AddServerMetrics(MetricRegistry* metrics, const Server
 }
 
 std::vector<MetricReader> AddGraphMetrics(MetricRegistry* metrics, const ServedGraph& graph,
-                                          const PartStates* states, int64_t log_limit_bytes) {
+                                          const ServedState& state) {
   Adder add(metrics);
-  for (const int part : graph.part_numbers()) {
-    metrics
-        ->AddGauge({"halograph_partition_served", kNone, "1 for each partition served."},
-                   Labels{{"part", std::to_string(part)}})
-        ->Set(1);
-  }
+  AddPartitionMetrics(metrics, graph, &add);
   metrics->AddGauge({"halograph_server_num_parts", kNone, "Partitions of the graph."})
       ->Set(graph.book().num_parts());
-  const std::string serving = fmt::format("{}", fmt::join(Describe(graph, 0, states).serving, ","));
+  const std::string serving =
+      fmt::format("{}", fmt::join(Describe(graph, 0, state.states).serving, ","));
   metrics
       ->AddGauge({"halograph_server_info", kNone, "What is served."},
                  Labels{{"identity", graph.identity()},
@@ -196,15 +241,17 @@ std::vector<MetricReader> AddGraphMetrics(MetricRegistry* metrics, const ServedG
                         {"version", BuildVersion()},
                         {"serving", serving}})
       ->Set(1);
-  if (states != nullptr) AddStateMetrics(states, log_limit_bytes, &add);
+  if (state.states != nullptr) AddStateMetrics(graph, state, &add);
   return add.Take();
 }
 
 void AddFigures(const ServerParts& server, bool wanted, ServerSnapshot* snapshot) {
   constexpr size_t kMostClients = 256;
-  if (wanted) snapshot->metrics = server.metrics->Take();
-  snapshot->slow_calls = server.slow_calls->Take();
-  snapshot->latest_clients = server.clients->Latest(kMostClients);
+  if (wanted) {
+    snapshot->metrics = server.metrics->Take();
+    snapshot->slow_calls = server.slow_calls->Take();
+    snapshot->latest_clients = server.clients->Latest(kMostClients);
+  }
   snapshot->unix_seconds = SecondsSince1970();
   snapshot->address = server.address();
   snapshot->pid = getpid();

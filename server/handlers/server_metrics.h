@@ -2,6 +2,8 @@
 // memory, partitions, the state of the mutable tensors, and whether it is ready.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -35,14 +37,22 @@ struct ServerParts {
 // From the start on.
 [[nodiscard]] std::vector<MetricReader> AddServerMetrics(MetricRegistry* metrics,
                                                          const ServerParts& server);
-// Once the graph is open. `states`: null if no mutable tensors are kept. `log_limit_bytes`: of a
-// part's log.
+
+// The mutable tensors that are kept.
+struct ServedState {
+  const PartStates* states = nullptr;  // null: none
+  std::filesystem::path folder = {};   // has a folder for each part
+  int64_t log_limit_bytes = 0;         // of a part's log
+};
+// Once the graph is open. `graph` and `state.states` outlive the readers. What is in RAM, and the
+// room on the disk, are read on threads that the readers own, at most every ten seconds: a scrape
+// shows what was read last.
 [[nodiscard]] std::vector<MetricReader> AddGraphMetrics(MetricRegistry* metrics,
                                                         const ServedGraph& graph,
-                                                        const PartStates* states,
-                                                        int64_t log_limit_bytes);
+                                                        const ServedState& state);
 
-// Puts into a snapshot what the server tells of its process; metrics if they are `wanted`.
+// Puts into a snapshot what the server tells of its process; metrics, slow calls and clients if
+// they are `wanted`.
 void AddFigures(const ServerParts& server, bool wanted, ServerSnapshot* snapshot);
 
 }  // namespace halograph::server

@@ -1,21 +1,30 @@
 #include "server/runtime/reply_watch.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 namespace halograph::server {
 
 ReplyWatch::Place ReplyWatch::Add(void* call, std::string_view peer, Clock::time_point now) {
-  std::list<Reply> one{{call, peer, now, std::nullopt}};  // allocates without the lock
+  std::list<Reply> one{{.call = call,
+                        .peer = peer,
+                        .since = now,
+                        .given_up = {},
+                        .peer_stuck = false}};  // allocates without the lock
   const Place place = one.begin();
   const MutexLock lock(mutex_);
   replies_.splice(replies_.end(), one);
   return place;
 }
 
-void ReplyWatch::Remove(Place place) {
+bool ReplyWatch::Remove(Place place) {
   std::list<Reply> one;
-  const MutexLock lock(mutex_);
-  one.splice(one.begin(), replies_, place);
+  {
+    const MutexLock lock(mutex_);
+    one.splice(one.begin(), replies_, place);
+  }
+  return one.front().given_up.has_value() || one.front().peer_stuck;
 }
 
 ReplyWatch::GivenUp ReplyWatch::GiveUp(Clock::time_point now, bool in_need) {
@@ -35,6 +44,11 @@ ReplyWatch::GivenUp ReplyWatch::GiveUp(Clock::time_point now, bool in_need) {
       reply.given_up = now;
       hooks_.hold(reply.call);
       calls.push_back(reply.call);
+    }
+    if (!given_up.stuck.empty()) {
+      for (Reply& reply : replies_) {
+        if (given_up.stuck.contains(std::string(reply.peer))) reply.peer_stuck = true;
+      }
     }
   }
   for (void* call : calls) hooks_.give_up(call);

@@ -35,6 +35,7 @@ class ReplyWatch {
     std::string_view peer;
     Clock::time_point since;
     std::optional<Clock::time_point> given_up;
+    bool peer_stuck = false;
   };
 
  public:
@@ -42,13 +43,14 @@ class ReplyWatch {
 
   // From here on the reply is on its way, until Remove. `call` and `peer` must live until then.
   [[nodiscard]] Place Add(void* call, std::string_view peer, Clock::time_point now);
-  void Remove(Place place);
+  // True if it was given up meanwhile, or its peer is stuck.
+  [[nodiscard]] bool Remove(Place place);
 
   struct GivenUp {
     int64_t replies = 0;
     std::string peer;  // of the first
     // Those whose calls do not end though they were given up kPatienceInNeed ago: gRPC is writing
-    // to them, and they do not read.
+    // to them, and they do not read. Whoever shuts their connections ends all replies to them.
     std::set<std::string> stuck;
   };
   // Gives up those that took longer than the timeout, or kPatienceInNeed if that is shorter and

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The HTTP port of servers and trainers: what probes, scrapers and people are shown."""
 import json
+import os
 import re
 import signal
 import socket
@@ -29,6 +30,21 @@ class HttpPortTest(CoraInTwoTest):
         address = programs.address(server)
         return server, address, file.read_text().strip()
 
+    def read_in_the_background(self, port):
+        """Figures that a thread of the server reads come with a later scrape."""
+        def values():
+            lines = dict(line.rsplit(" ", 1) for line in get(port, "/metrics")[1].splitlines())
+            names = [f'halograph_{name}{{part="{part}"}}' for part in "01" for name in (
+                "partition_resident_bytes", "state_disk_free_bytes", "state_disk_size_bytes",
+                "partition_mapped_bytes")]
+            return [float(lines[name]) for name in names] if all(n in lines for n in names) else None
+        for resident, free, size, mapped in zip(*[iter(programs.wait_until(values, "all figures"))] * 4):
+            self.assertLessEqual(resident, mapped)
+            self.assertGreater(resident, 0, "its files were just written or read")
+            self.assertGreater(size, free)
+        room = os.statvfs(self.box.folder)
+        self.assertEqual(size, room.f_blocks * room.f_frsize)
+
     def test_a_server_shows_what_it_counts(self):
         server, address, port = self.start_with_port("--state", self.box.folder / "state")
         programs.must(self.box.run("halograph-ctl", "status", "--servers", address))
@@ -44,6 +60,18 @@ class HttpPortTest(CoraInTwoTest):
             self.assertIn(f'halograph_partition_served{{part="{part}"}} 1', lines)
             self.assertIn(f'halograph_state_lsn{{part="{part}"}} 0', lines)
             self.assertIn(f'halograph_state_sync_seconds_count{{part="{part}"}} ', text)
+            self.assertIn(f'halograph_partition_bytes{{part="{part}"}} ', text)
+            self.assertIn(f'halograph_partition_mapped_bytes{{part="{part}"}} ', text)
+        for sampler in ("neighbor", "labor", "columns"):
+            for what in ("destinations", "edges", "scanned_edges"):
+                self.assertIn(f'halograph_sampling_{what}_total'
+                              f'{{relation="node:edge:node",sampler="{sampler}"}} 0', lines)
+        self.assertIn('halograph_pull_rows_total{tensor="node/feat"} 0', lines)
+        self.assertIn('halograph_pull_bytes_total{tensor="node/feat"} 0', lines)
+        self.assertIn("halograph_server_unread_replies_total 0", lines)
+        for pool in ("work", "state", "slow"):
+            self.assertIn(f'halograph_server_busy_threads{{pool="{pool}"}} 0', lines)
+        self.read_in_the_background(port)
         self.assertEqual(get(port, "/livez"), (200, "ok\n"))
         self.assertEqual(get(port, "/readyz"), (200, "ok\n"))
 

@@ -10,6 +10,7 @@ import signal
 import socket
 import time
 import unittest
+import urllib.request
 
 from harness import datasets, npy, programs, raw_http2, training
 from harness.cora_in_two import CoraInTwoTest
@@ -319,7 +320,9 @@ class StarvationTest(ServerBase):
         self.assertGreater(len(reply), rows * 1433)  # bytes of 0 and 1
 
     def starve(self, rows, large_windows):
-        server, address = self.one("--reply-timeout", "3s")
+        file = self.box.folder / f"http-{rows}"
+        server, address = self.one("--reply-timeout", "3s", "--http-listen", "127.0.0.1:0",
+                                   "--http-address-file", file)
         greedy = self.greedy(address, rows, large_windows)
         for _ in range(50):
             self.pull_well_behaved(address, 160)
@@ -327,6 +330,17 @@ class StarvationTest(ServerBase):
         # Its memory comes back, though they still do not read.
         programs.wait_until(lambda: anonymous_bytes(server) < 100e6, "less than 100 MB of memory")
         programs.wait_until(lambda: "not read" in server.text, "a line about it")
+        pull = 'grpc_method="halograph.v1.KVService/Pull"'
+
+        def counted():
+            with urllib.request.urlopen(f"http://{file.read_text().strip()}/metrics", timeout=60) as reply:
+                lines = dict(line.rsplit(" ", 1) for line in reply.read().decode().splitlines()
+                             if not line.startswith("#"))
+            unread = float(lines["halograph_server_unread_replies_total"])
+            cancelled = float(lines.get(
+                f'grpc_server_call_duration_seconds_count{{{pull},grpc_status="CANCELLED"}}', 0))
+            return unread > 0 and cancelled > 0
+        programs.wait_until(counted, "replies counted that nobody read, and their calls as cancelled")
         for connection in greedy:
             connection.close()
         return server

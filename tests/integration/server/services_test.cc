@@ -11,6 +11,8 @@
 #include "halograph/v1/admin.grpc.pb.h"
 #include "halograph/v1/graph.grpc.pb.h"
 #include "halograph/v1/kv.grpc.pb.h"
+#include "server/messages.h"
+#include "server/stats_message.h"
 #include "tests/integration/server/server_fixture.h"
 
 namespace halograph::server {
@@ -353,6 +355,64 @@ TEST_F(ServicesTest, ServerOfFeaturesNeedsNoFileOfTheTopologyAndPullsAllTheSame)
   }
 }
 
+TEST_F(ServicesTest, StatisticsHaveListsOnlyWithMetrics) {
+  EXPECT_TRUE(RawCall(channel_, kPull, "").status.error_code() != grpc::StatusCode::OK);
+  v1::StatsRequest request;
+  v1::StatsReply plain, whole;
+  ASSERT_TRUE(plain.ParseFromString(RawCall(channel_, kStats, "").bytes));
+  request.set_metrics(true);
+  ASSERT_TRUE(whole.ParseFromString(RawCall(channel_, kStats, request.SerializeAsString()).bytes));
+  EXPECT_EQ(plain.clients(), 1);
+  EXPECT_EQ(plain.client_list_size(), 0);
+  EXPECT_EQ(plain.metrics_size(), 0);
+  EXPECT_EQ(whole.client_list_size(), 1);
+  EXPECT_GT(whole.metrics_size(), 20);
+  EXPECT_EQ(whole.left_out_size(), 0);
+}
+
+// What a snapshot of many figures says in a message of so many bytes.
+v1::StatsReply ToldIn(const ServerSnapshot& snapshot, int64_t max_bytes) {
+  auto bytes = ToStatsReply(snapshot, max_bytes);
+  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  v1::StatsReply reply;
+  if (!bytes.ok()) return reply;
+  EXPECT_LE(static_cast<int64_t>(bytes->Length()), max_bytes);
+  EXPECT_TRUE(Parse(&*bytes, &reply).ok());
+  return reply;
+}
+
+TEST(StatsMessageTest, WhatDoesNotFitIsLeftOutAndNamed) {
+  ServerSnapshot snapshot;
+  const auto add = [&snapshot](const std::string& name, int series) {
+    FamilySnapshot& family = snapshot.metrics.families.emplace_back();
+    family.name = name;
+    for (int s = 0; s < series; ++s) {
+      family.series.push_back({.labels = {{"tensor", std::to_string(s) + std::string(40, 'x')}},
+                               .value = 1,
+                               .histogram = {}});
+    }
+  };
+  add("halograph_few", 3);
+  add("halograph_many", 4000);
+  add("halograph_last", 3);
+  snapshot.latest_clients.resize(256);
+  for (auto& client : snapshot.latest_clients) client.host = std::string(200, 'h');
+  EXPECT_EQ(ToldIn(snapshot, 4 << 20).left_out_size(), 0);
+
+  const v1::StatsReply without_one = ToldIn(snapshot, 128 << 10);
+  ASSERT_EQ(without_one.left_out_size(), 1);
+  EXPECT_EQ(without_one.left_out(0), "metric halograph_many (4000 series)");
+  ASSERT_EQ(without_one.metrics_size(), 2);
+  EXPECT_EQ(without_one.metrics(0).name(), "halograph_few");
+  EXPECT_EQ(without_one.metrics(1).name(), "halograph_last");
+  EXPECT_EQ(without_one.client_list_size(), 256);
+
+  const v1::StatsReply without_lists = ToldIn(snapshot, 20 << 10);
+  EXPECT_EQ(without_lists.client_list_size(), 0);
+  EXPECT_EQ(without_lists.left_out(without_lists.left_out_size() - 1), "clients (256)");
+  EXPECT_TRUE(absl::IsResourceExhausted(ToStatsReply(snapshot, 100).status()));
+}
+
 TEST_F(ServicesTest, StatisticsCountCallsErrorsAndBytes) {
   v1::PullRequest request;
   request.set_type("paper");
@@ -370,12 +430,12 @@ TEST_F(ServicesTest, StatisticsCountCallsErrorsAndBytes) {
     for (;;) {
       EXPECT_TRUE(stats.ParseFromString(RawCall(channel_, kStats, "").bytes));
       for (const v1::MethodStats& method : stats.methods()) {
-        if (method.method() == "KVService/Pull" && method.calls() == 4) return method;
+        if (method.method() != "KVService/Pull" || method.in_flight() > 0) continue;
+        if (method.calls() == 4) return method;
       }
     }
   }();
   EXPECT_EQ(pull.errors(), 1);
-  EXPECT_EQ(pull.in_flight(), 0);
   EXPECT_EQ(pull.request_bytes(), static_cast<int64_t>(3 * good.size() + bad.size()));
   EXPECT_EQ(pull.reply_bytes(), static_cast<int64_t>(reply_bytes));
   int64_t counted = 0;

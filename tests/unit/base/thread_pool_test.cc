@@ -45,6 +45,19 @@ TEST(ThreadPoolTest, RunsEveryTaskBeforeShutdownReturns) {
   pool.Shutdown();
 }
 
+TEST(ThreadPoolTest, BusyThreadsAreThoseThatRunATask) {
+  ThreadPool pool("test", 2, 8);
+  EXPECT_EQ(pool.busy(), 0u);
+  Gate first(pool);
+  EXPECT_EQ(pool.busy(), 1u);
+  Gate second(pool);
+  EXPECT_EQ(pool.busy(), 2u);
+  first.Open();
+  second.Open();
+  pool.Shutdown();
+  EXPECT_EQ(pool.busy(), 0u);
+}
+
 TEST(ThreadPoolTest, DestructorRunsWhatIsQueued) {
   std::atomic<int> ran{0};
   {

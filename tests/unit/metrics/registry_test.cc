@@ -4,6 +4,7 @@
 #include <future>
 #include <latch>
 #include <limits>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -246,6 +247,16 @@ TEST(FoundSeriesTest, BeyondTheBoundAllIsOther) {
   EXPECT_EQ(
       taken.Histogram("halograph_call_seconds", {{"method", "other"}, {"status", "other"}}).count,
       3);
+}
+
+TEST(FoundSeriesTest, TellsWhatWasMade) {
+  MetricRegistry metrics;
+  FoundCounters* const rows = metrics.AddFoundCounters(kRows, {"tensor"}, {}, 2);
+  EXPECT_TRUE(rows->Made().empty());
+  const std::set<Counter*> expected = {rows->Of("a"), rows->Of("b"), rows->Of("c"), rows->Of("a")};
+  const std::vector<Counter*> made = rows->Made();
+  EXPECT_EQ(std::set(made.begin(), made.end()), expected);
+  EXPECT_EQ(made.size(), 3U) << "two, and the other";
 }
 
 TEST(FoundSeriesTest, ManyThreadsFindTheSameSeries) {

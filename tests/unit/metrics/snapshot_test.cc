@@ -104,6 +104,11 @@ TEST(HistogramSnapshotTest, QuantilesOfNothingAndBeyondTheBounds) {
   EXPECT_EQ(Of({0, 2}, {3, 0, 0}, 0).Quantile(0.5), 0);
   EXPECT_EQ(Of({1, 2}, {0, 3, 0}, 4).Quantile(0), 0);
   EXPECT_EQ(Of({1, 2}, {0, 3, 0}, 4).Quantile(7), 2);  // no share: the largest
+  // From elsewhere, where anything may come.
+  const std::vector<double> bounds = {1, 2};
+  EXPECT_EQ(QuantileOf(bounds, std::vector<int64_t>{3, 0}, 0.5), std::nullopt);
+  EXPECT_EQ(QuantileOf(bounds, std::vector<int64_t>{-5, 4, -1}, 0.5), 1.5);
+  EXPECT_EQ(QuantileOf({}, {}, 0.5), std::nullopt);
 }
 
 TEST(HistogramSnapshotTest, SinceLeavesOutWhatWasThereUnlessItBeganAnew) {

@@ -30,12 +30,14 @@ TEST_F(ConcurrentTest, SamplesPullsAndStatisticsSideBySide) {
   rows.ids = All(NodeType("paper"));
   std::atomic<int> failures = 0;
   std::atomic<int> done = 0;
-  ServerStats stats;
+  MetricRegistry metrics;
+  CallMetrics calls(&metrics);
+  const ServerStats stats(&calls);
   Dispatcher dispatcher({.threads = 3, .queue = 16});
   const auto run = [&](Method method, const std::function<bool()>& work) {
-    stats.Of(method).Begin();
+    calls.Begin(method);
     const bool ok = work();
-    stats.Of(method).End(ok, 1, 1, std::chrono::microseconds(50));
+    calls.End(method, ok ? "OK" : "INTERNAL", 1, 1, std::chrono::microseconds(50));
     if (!ok) ++failures;
     ++done;
   };

@@ -31,7 +31,9 @@ TEST_F(DescribeTest, ServerOfFeaturesSaysThatItHasNoTopology) {
   const Description description = Describe(*served, 12345);
   EXPECT_EQ(description.serving, (std::vector<std::string>{"features", "tasks"}));
   EXPECT_EQ(description.identity, all_->identity());
-  ServerStats stats;
+  MetricRegistry metrics;
+  const CallMetrics calls(&metrics);
+  const ServerStats stats(&calls);
   Dispatcher dispatcher({.threads = 1, .queue = 1});
   EXPECT_EQ(TakeSnapshot(*served, stats, dispatcher, 0).serving, "features,tasks");
 }
@@ -54,9 +56,11 @@ TEST_F(DescribeTest, TellsTheClustersOfItsPartsIfItServesTheirTopology) {
 }
 
 TEST_F(DescribeTest, SnapshotShowsPoolMethodsAndDraining) {
-  ServerStats stats;
+  MetricRegistry metrics;
+  CallMetrics calls(&metrics);
+  const ServerStats stats(&calls);
   Dispatcher dispatcher({.threads = 2, .queue = 9});
-  stats.Of(Method::kSample).Begin();
+  calls.Begin(Method::kSample);
   ServerSnapshot snapshot = TakeSnapshot(*all_, stats, dispatcher, 4);
   EXPECT_EQ(snapshot.clients, 4);
   EXPECT_EQ(snapshot.num_parts, 3);

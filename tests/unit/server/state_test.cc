@@ -1,5 +1,7 @@
 // Push, and pulls of what was pushed, without their wire.
 #include <cstring>
+#include <filesystem>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -8,11 +10,13 @@
 #include "server/handlers/describe.h"
 #include "server/handlers/pull.h"
 #include "server/handlers/push.h"
+#include "server/handlers/server_metrics.h"
 #include "tests/unit/server/served_fixture.h"
 
 namespace halograph::server {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -261,11 +265,39 @@ TEST_F(StateHandlerTest, ImagesAreOfTheTensorsSize) {
 TEST_F(StateHandlerTest, DescriptionAndSnapshotTellOfTheState) {
   EXPECT_THAT(Describe(*served_, kLimit, states_.get()).serving, testing::Contains("state"));
   EXPECT_THAT(Describe(*served_, kLimit).serving, testing::Not(testing::Contains("state")));
-  ServerStats stats;
+  MetricRegistry metrics;
+  const CallMetrics calls(&metrics);
+  const ServerStats stats(&calls);
   Dispatcher dispatcher({});
   const ServerSnapshot snapshot = TakeSnapshot(*served_, stats, dispatcher, 0, states_.get());
   EXPECT_EQ(snapshot.state.size(), 2U);
   EXPECT_EQ(snapshot.state.at(2).tensors[0].spec.ref, ref_);
+}
+
+TEST_F(StateHandlerTest, MetricsTellOfTensorsAndOfTheDisk) {
+  MetricRegistry metrics;
+  const fs::path folder = state_.path() / "state";
+  const auto readers = AddGraphMetrics(
+      &metrics, *served_, {.states = states_.get(), .folder = folder, .log_limit_bytes = 77});
+  ASSERT_TRUE(metrics.status().ok()) << metrics.status();
+  const auto of_part = [&metrics](const char* name, const Labels& more = {}) -> double {
+    Labels labels = {{"part", "2"}};
+    labels.insert(labels.end(), more.begin(), more.end());
+    const MetricsSnapshot taken = metrics.Take();
+    const SeriesSnapshot* const series = taken.FindSeries(name, labels);
+    return series == nullptr ? -1 : series->value;
+  };
+  EXPECT_EQ(of_part("halograph_state_pushes_total"), 0);
+  PushHandler handler(served_.get(), states_.get());
+  ASSERT_TRUE(handler.Push(Ones(2), {}).ok());
+  EXPECT_EQ(of_part("halograph_state_pushes_total"), 1) << "gathered again for each scrape";
+  EXPECT_EQ(of_part("halograph_state_log_limit_bytes"), 77);
+  const std::string tensor = ref_.type + "/" + ref_.name;
+  EXPECT_EQ(of_part("halograph_state_staleness_pushes", {{"tensor", tensor}}), 0);
+  while (of_part("halograph_state_disk_size_bytes") < 0) std::this_thread::yield();  // of a thread
+  EXPECT_EQ(of_part("halograph_state_disk_size_bytes"),
+            static_cast<double>(fs::space(folder).capacity));
+  EXPECT_GT(of_part("halograph_state_disk_free_bytes"), 0);
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ TEST_F(ReplyWatchTest, GivesUpWhatTakesTooLongAndEachOnce) {
   EXPECT_EQ(later.stuck, std::set<std::string>{"peer one"}) << "it was given up, and did not end";
   EXPECT_EQ(watch_.GiveUp(start_ + seconds(50), false).replies, 1);
   EXPECT_EQ(second_.given_up, 1);
-  watch_.Remove(first);
-  watch_.Remove(second);
+  EXPECT_TRUE(watch_.Remove(first));
+  EXPECT_TRUE(watch_.Remove(second));
   EXPECT_EQ(watch_.size(), 0);
 }
 
@@ -49,12 +49,25 @@ TEST_F(ReplyWatchTest, InNeedASecondIsEnough) {
   EXPECT_EQ(watch_.GiveUp(start_ + milliseconds(999), true).replies, 0);
   EXPECT_EQ(watch_.GiveUp(start_ + seconds(1), false).replies, 0);
   EXPECT_EQ(watch_.GiveUp(start_ + seconds(1), true).replies, 1);
-  watch_.Remove(first);
+  EXPECT_TRUE(watch_.Remove(first));
+}
+
+TEST_F(ReplyWatchTest, AllRepliesToAStuckPeerAreLost) {
+  FakeCall third;
+  const auto first = watch_.Add(&first_, "a", start_);
+  const auto second = watch_.Add(&second_, "b", start_ + seconds(20));
+  const auto last = watch_.Add(&third, "a", start_ + seconds(20));
+  EXPECT_EQ(watch_.GiveUp(start_ + seconds(30), false).replies, 1);
+  EXPECT_EQ(watch_.GiveUp(start_ + seconds(31), false).stuck, std::set<std::string>{"a"});
+  EXPECT_EQ(third.given_up, 0) << "it goes with its connection";
+  EXPECT_TRUE(watch_.Remove(first));
+  EXPECT_FALSE(watch_.Remove(second));
+  EXPECT_TRUE(watch_.Remove(last));
 }
 
 TEST_F(ReplyWatchTest, WhatIsSentIsNotGivenUp) {
   const auto first = watch_.Add(&first_, "a", start_);
-  watch_.Remove(first);
+  EXPECT_FALSE(watch_.Remove(first));
   EXPECT_EQ(watch_.GiveUp(start_ + seconds(60), true).replies, 0);
   EXPECT_EQ(first_.held, 0);
 }

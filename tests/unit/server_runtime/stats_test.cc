@@ -1,6 +1,5 @@
 #include "server/runtime/stats.h"
 
-#include <cmath>
 #include <latch>
 #include <thread>
 #include <vector>
@@ -13,84 +12,79 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-TEST(LatencyHistogramTest, UppersAscendAndTheLastHasNoEnd) {
-  for (size_t i = 1; i < LatencyHistogram::kBuckets; ++i) {
-    EXPECT_LT(LatencyHistogram::Upper(i - 1), LatencyHistogram::Upper(i));
+class StatsTest : public testing::Test {
+ protected:
+  void Call(Method method, std::string_view status, std::chrono::nanoseconds latency) {
+    calls_.Begin(method);
+    calls_.End(method, status, 10, 100, latency);
   }
-  EXPECT_TRUE(std::isinf(LatencyHistogram::Upper(LatencyHistogram::kBuckets - 1)));
-  EXPECT_GT(LatencyHistogram::Upper(LatencyHistogram::kBuckets - 2), 100.0);
-}
 
-TEST(LatencyHistogramTest, QuantilesLieWithinABucketOfTheTruth) {
-  LatencyHistogram histogram;
-  for (int i = 0; i < 980; ++i) histogram.Add(microseconds(500));
-  for (int i = 0; i < 20; ++i) histogram.Add(milliseconds(80));
-  const auto snapshot = histogram.Take();
-  EXPECT_GE(snapshot.Quantile(0.5), 500e-6);
-  EXPECT_LE(snapshot.Quantile(0.5), 500e-6 * 1.4143);
-  EXPECT_GE(snapshot.Quantile(0.99), 0.0566);
-  EXPECT_LE(snapshot.Quantile(0.99), 0.08 + 1e-12);
-}
+  MetricRegistry metrics_;
+  CallMetrics calls_{&metrics_};
+};
 
-TEST(LatencyHistogramTest, EmptyAndBeyondTheLastBucket) {
-  LatencyHistogram histogram;
-  EXPECT_EQ(histogram.Take().Quantile(0.5), 0.0);
-  histogram.Add(std::chrono::hours(1));
-  EXPECT_DOUBLE_EQ(histogram.Take().Quantile(0.99), 3600.0);
-  histogram.Add(std::chrono::nanoseconds(-5));  // a clock that steps back is no crash
-  EXPECT_EQ(histogram.Take().counts[0], 1);
-}
-
-TEST(MethodStatsTest, CountsFromManyThreadsAddUp) {
-  ServerStats stats;
+TEST_F(StatsTest, CallsOfAllStatusesAndThreadsAddUp) {
   constexpr int kThreads = 4;
   constexpr int kCalls = 1000;
   std::latch together(kThreads);
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&stats, &together] {
+    threads.emplace_back([this, &together] {
       together.arrive_and_wait();
       for (int i = 0; i < kCalls; ++i) {
-        stats.Of(Method::kPull).Begin();
-        stats.Of(Method::kPull).End(i % 4 != 0, 10, 100, microseconds(i));
+        const bool fails = i % 4 == 0;
+        Call(Method::kPull, fails ? (i % 8 == 0 ? "UNAVAILABLE" : "NOT_FOUND") : "OK",
+             microseconds(i));
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  stats.Of(Method::kPull).Begin();
-  const auto snapshot = stats.Of(Method::kPull).Take();
-  EXPECT_EQ(snapshot.calls, kThreads * kCalls);
-  EXPECT_EQ(snapshot.errors, kThreads * kCalls / 4);
-  EXPECT_EQ(snapshot.in_flight, 1);
-  EXPECT_EQ(snapshot.request_bytes, kThreads * kCalls * 10);
-  EXPECT_EQ(snapshot.reply_bytes, kThreads * kCalls * 100);
-  int64_t counted = 0;
-  for (const int64_t count : snapshot.latency.counts) counted += count;
-  EXPECT_EQ(counted, snapshot.calls);
-  EXPECT_EQ(stats.Of(Method::kSample).Take().calls, 0);
+  calls_.Begin(Method::kPull);
+  const MethodSnapshot pull = calls_.Take(Method::kPull);
+  EXPECT_EQ(pull.calls(), kThreads * kCalls);
+  EXPECT_EQ(pull.errors, kThreads * kCalls / 4);
+  EXPECT_EQ(pull.in_flight, 1);
+  EXPECT_EQ(pull.request_bytes, kThreads * kCalls * 10);
+  EXPECT_EQ(pull.reply_bytes, kThreads * kCalls * 100);
+  EXPECT_EQ(calls_.Take(Method::kSample).calls(), 0);
 }
 
-TEST(ServerStatsTest, RecentIsTheLastMinute) {
-  ServerStats stats;
+TEST_F(StatsTest, PercentilesAreThoseOfTheMetrics) {
+  for (int i = 0; i < 980; ++i) Call(Method::kPull, "OK", microseconds(500));
+  for (int i = 0; i < 20; ++i) Call(Method::kPull, "INTERNAL", milliseconds(80));
+  const HistogramSnapshot latency = calls_.Take(Method::kPull).seconds;
+  const HistogramSnapshot told = metrics_.Take().Histogram(
+      "grpc_server_call_duration_seconds", {{"grpc_method", "halograph.v1.KVService/Pull"}});
+  EXPECT_EQ(latency.counts, told.counts);
+  EXPECT_GT(latency.Quantile(0.5), 3e-4);
+  EXPECT_LE(latency.Quantile(0.5), 6e-4);
+  EXPECT_GT(latency.Quantile(0.99), 0.065);
+  EXPECT_LE(latency.Quantile(0.99), 0.08);
+}
+
+TEST_F(StatsTest, RecentIsTheLastMinute) {
+  ServerStats stats(&calls_);
   const auto start = ServerStats::Clock::now();
-  const auto call = [&](std::chrono::nanoseconds latency) {
-    stats.Of(Method::kPull).Begin();
-    stats.Of(Method::kPull).End(true, 1, 2, latency);
+  const auto recently = [&](int second) {
+    return stats.Recent(start + std::chrono::seconds(second), stats.Take());
   };
-  call(std::chrono::seconds(1));
+  Call(Method::kPull, "NOT_FOUND", std::chrono::seconds(1));
   const auto pull = static_cast<size_t>(Method::kPull);
-  EXPECT_EQ(stats.Recent(start + std::chrono::seconds(3)).methods[pull].calls, 1);
+  EXPECT_EQ(recently(3).methods[pull].calls(), 1);
+  EXPECT_EQ(recently(3).methods[pull].errors, 1);
   for (int second = 0; second <= 70; ++second) {
     stats.Mark(start + std::chrono::seconds(second));
-    if (second == 40) call(milliseconds(1));
+    if (second == 40) Call(Method::kPull, "OK", milliseconds(1));
   }
-  const auto recent = stats.Recent(start + std::chrono::seconds(71));
+  const auto recent = recently(71);
   EXPECT_GE(recent.seconds, 60);
   EXPECT_LE(recent.seconds, 66.1);
-  EXPECT_EQ(recent.methods[pull].calls, 1) << "the first is older";
-  EXPECT_EQ(recent.methods[pull].reply_bytes, 2);
-  EXPECT_LE(recent.methods[pull].latency.Quantile(0.99), 0.0015);
-  EXPECT_EQ(stats.Take()[pull].calls, 2);
+  EXPECT_EQ(recent.methods[pull].calls(), 1) << "the first is older";
+  EXPECT_EQ(recent.methods[pull].errors, 0);
+  EXPECT_EQ(recent.methods[pull].request_bytes, 10);
+  EXPECT_EQ(recent.methods[pull].reply_bytes, 100);
+  EXPECT_LE(recent.methods[pull].seconds.Quantile(0.99), 0.001);
+  EXPECT_EQ(stats.Take()[pull].calls(), 2);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <memory>
 
@@ -23,6 +24,16 @@ TEST(CheckDiskSpaceTest, NamesBothFigures) {
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_THAT(Message(status), HasSubstr("8.0 EiB are needed"));
   EXPECT_TRUE(absl::IsNotFound(CheckDiskSpace(folder.path() / "none", 1)));
+}
+
+TEST(ReadDiskRoomTest, TellsOfTheFileSystemOrWhyNot) {
+  const TestFolder folder;
+  const auto room = ReadDiskRoom(folder.path());
+  ASSERT_TRUE(room.ok()) << room.status();
+  EXPECT_EQ(room->size_bytes, static_cast<int64_t>(std::filesystem::space(folder.path()).capacity));
+  EXPECT_GE(room->size_bytes, room->free_bytes);
+  EXPECT_GT(room->free_bytes, 0);
+  EXPECT_TRUE(absl::IsNotFound(ReadDiskRoom(folder.path() / "none").status()));
 }
 
 TEST(ClaimDiskSpaceTest, FileIsAsLongAsClaimedAndTooMuchIsResourceExhausted) {

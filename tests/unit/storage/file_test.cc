@@ -62,6 +62,24 @@ TEST_F(MappedFileTest, ReleasedPagesAreReadAgain) {
   EXPECT_EQ(AsText(file->bytes()), contents);
 }
 
+TEST_F(MappedFileTest, ResidentBytesAreThoseOfTheFileInRam) {
+  const CancelToken nobody;
+  const auto empty = MappedFile::Open(Write("empty", ""));
+  EXPECT_EQ(empty->ResidentBytes(nobody), 0);
+  const auto file = MappedFile::Open(Write("file", std::string(100'001, 'x')));
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->ResidentBytes(nobody), 100'001) << "it was just written";
+  // A hole that nobody has read; longer than a piece.
+  const fs::path hole = Write("hole", "x");
+  fs::resize_file(hole, 70 << 20);
+  const auto mapped = MappedFile::Open(hole);
+  ASSERT_TRUE(mapped.ok()) << mapped.status();
+  EXPECT_LT(mapped->ResidentBytes(nobody), 35 << 20);
+  CancelToken ending;
+  ending.Cancel();
+  EXPECT_EQ(mapped->ResidentBytes(ending), std::nullopt);
+}
+
 TEST_F(MappedFileTest, MissingFileIsNotFoundAndNamesThePath) {
   const auto file = MappedFile::Open(folder() / "absent");
   EXPECT_EQ(file.status().code(), StatusCode::kNotFound);
