@@ -67,8 +67,10 @@ ROWS = {
     "server/handlers": ["common/*", "proto/methods", "proto/wire", "server/runtime"],
     # The page of an operator, as text.
     "server/ui": ["common/base", "common/storage"],
+    # The other servers of its graph, as a server shows them.
+    "server/peers": ["common/base", "common/storage"],
     "server": ["common/*", "proto", "proto/methods", "proto/state", "proto/wire", "server/handlers",
-               "server/runtime", "server/ui"],
+               "server/peers", "server/runtime", "server/ui"],
 
     # The interfaces and what is made of them; only the folders that speak to servers know gRPC.
     "client": ["common/*"],

@@ -1,6 +1,8 @@
 // What AdminService/Stats and /status answer, of a server's figures. Pure functions.
 #pragma once
 
+#include <string_view>
+
 #include <grpcpp/support/byte_buffer.h>
 
 #include "common/base/status.h"
@@ -14,5 +16,9 @@ namespace halograph::server {
 [[nodiscard]] StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot);
 // The same in protobuf's JSON (64-bit integers are text), with all fields, and "program".
 [[nodiscard]] StatusOr<Json> ToStatusJson(const ServerSnapshot& snapshot);
+// What another server answered, a StatsReply's bytes, in the same form. What an older version does
+// not say is 0 or empty. InvalidArgument: the bytes are no StatsReply; ResourceExhausted: it takes
+// more memory than any server's figures do.
+[[nodiscard]] StatusOr<Json> ReadStatsReply(std::string_view bytes);
 
 }  // namespace halograph::server

@@ -17,6 +17,8 @@ inline constexpr double kSlowRatio = 2;
 inline constexpr double kSlowSeconds = 0.005;
 // A queue or memory is nearly full from this share of its bound on.
 inline constexpr double kNearlyFull = 0.9;
+// A clock is off if it is surely more than so many seconds away.
+inline constexpr double kClockOff = 1;
 
 // The value that a share `q` of all values is at most, linear within a bucket; of values above all
 // bounds the last bound. -1: there are no values.

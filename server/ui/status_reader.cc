@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -339,11 +340,25 @@ void SortStages(std::vector<StageFigures>& stages) {
   });
 }
 
+// What says what a server is, whose figures are not those of the graph.
+ServerFigures WithoutFigures(const ServerFigures& server) {
+  return {.identity = server.identity,
+          .graph = server.graph,
+          .version = server.version,
+          .serving = server.serving,
+          .phase = server.phase,
+          .host = server.host,
+          .pid = server.pid,
+          .unix_seconds = server.unix_seconds,
+          .uptime_seconds = server.uptime_seconds};
+}
+
 }  // namespace
 
 ServerFigures ReadServer(const Json& stats) {
   const Metrics metrics(stats);
   ServerFigures server{.address = Text(stats, "address"),
+                       .has_metrics = !Items(stats, "metrics").empty(),
                        .identity = Text(stats, "identity"),
                        .graph = Text(stats, "graph_name"),
                        .version = Text(stats, "build_version"),
@@ -371,6 +386,26 @@ ServerFigures ReadServer(const Json& stats) {
   return server;
 }
 
+ServerFigures ReadClusterServer(const Json& entry) {
+  ServerFigures server;
+  std::string error = Text(entry, "error");
+  const bool answered = Field(entry, "stats").is_object();
+  if (answered) server = ReadServer(Field(entry, "stats"));
+  if (answered && !error.empty()) server = WithoutFigures(server);
+  if (!answered && error.empty()) error = "it has not been asked yet";
+  server.another_graph = answered && !error.empty();
+  server.error = std::move(error);
+  server.address = Text(entry, "address");
+  server.self = Bool(entry, "self");
+  if (Field(entry, "clock_seconds_off").is_number()) {
+    server.clock_seconds_off = Double(entry, "clock_seconds_off");
+  }
+  server.round_trip_seconds = Double(entry, "round_trip_seconds");
+  // An older version does not say its time; charts need one.
+  if (server.unix_seconds <= 0) server.unix_seconds = Double(entry, "here_unix_seconds");
+  return server;
+}
+
 UiData ReadUiData(const Json& status) {
   UiData data;
   if (Text(status, "program") == "halograph-train") {
@@ -387,17 +422,7 @@ UiData ReadUiData(const Json& status) {
   data.asked_seconds_ago = Double(status, "asked_seconds_ago");
   data.why_alone = Text(status, "why_alone");
   for (const Json& entry : Items(status, "servers")) {
-    ServerFigures server;
-    server.error = Text(entry, "error");
-    const bool answered = Field(entry, "stats").is_object();
-    if (answered && server.error.empty()) {
-      server = ReadServer(Field(entry, "stats"));
-    } else if (server.error.empty()) {
-      server.error = "it has not been asked yet";
-    }
-    server.address = Text(entry, "address");
-    server.self = Bool(entry, "self");
-    data.servers.push_back(std::move(server));
+    data.servers.push_back(ReadClusterServer(entry));
   }
   return data;
 }
