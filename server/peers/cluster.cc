@@ -62,8 +62,8 @@ ClusterServer Other(const PeerAnswer& answer, const ReadStats& read) {
   ClusterServer server{.address = answer.address,
                        .round_trip_seconds = answer.round_trip_seconds,
                        .here_unix_seconds = answer.here_unix_seconds};
-  StatusOr<Json> stats = answer.error;
-  if (answer.error.ok()) stats = read(answer.reply == nullptr ? "" : *answer.reply);
+  StatusOr<Json> stats = answer.error.ok() ? read(answer.reply == nullptr ? "" : *answer.reply)
+                                           : StatusOr<Json>(answer.error);
   if (!stats.ok()) {
     server.error = WhyNoAnswer(stats.status());
     return server;
