@@ -1,43 +1,13 @@
 #include "client/remote_options.h"
 
-#include <fmt/ranges.h>
+#include <utility>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/str_split.h"
-#include "common/base/host_port.h"
+#include "common/program/address_row.h"
 
 namespace halograph {
-namespace {
-
-// The addresses as ToString has them, in their order.
-StatusOr<std::vector<std::string>> ReadServers(const std::vector<std::string>& servers) {
-  std::vector<std::string> read;
-  absl::flat_hash_set<std::string> seen;
-  for (const std::string& server : servers) {
-    HG_ASSIGN_OR_RETURN(const HostPort address, ParseServerAddress(server));
-    read.push_back(ToString(address));
-    if (!seen.insert(read.back()).second) {
-      return InvalidArgument("'{}' is listed twice", read.back());
-    }
-  }
-  return read;
-}
-
-}  // namespace
 
 OptionRow& AddServersRow(OptionTable& rows, RemoteOptions* options, std::string help) {
-  return rows
-      .AddText(
-          "servers",
-          [options](std::string_view text) -> Status {
-            const std::vector<std::string> words = absl::StrSplit(std::string(text), ',');
-            HG_ASSIGN_OR_RETURN(options->servers, ReadServers(words));
-            return OkStatus();
-          },
-          [options] { return fmt::format("{}", fmt::join(options->servers, ",")); }, "",
-          std::move(help))
-      .AsList([options] { return Json(options->servers); })
-      .ValueName("HOST:PORT");
+  return AddAddressRow(rows, "servers", &options->servers, std::move(help));
 }
 
 void AddServerTimeoutRow(OptionTable& rows, RemoteOptions* options) {
@@ -81,7 +51,7 @@ Status RemoteOptions::CheckColumns() const {
 
 Status RemoteOptions::Validate() const {
   if (servers.empty()) return InvalidArgument("--servers: no servers given, name one at least");
-  if (const Status read = ReadServers(servers).status(); !read.ok()) {
+  if (const Status read = ReadAddresses(servers).status(); !read.ok()) {
     return InvalidArgument("--servers: {}", Message(read));
   }
   HG_RETURN_IF_ERROR(CheckColumns());

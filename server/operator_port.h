@@ -11,6 +11,7 @@
 #include "common/http/http_server.h"
 #include "common/metrics/registry.h"
 #include "common/storage/json.h"
+#include "server/peers/cluster.h"
 
 namespace halograph::server {
 
@@ -18,7 +19,11 @@ namespace halograph::server {
 struct OperatorSources {
   const MetricRegistry* metrics = nullptr;
   std::function<std::string()> why_not_ready;  // empty: it is ready
-  std::function<Json()> status;                // a StatsReply; before the graph is open, its phase
+  // A StatsReply; before the graph is open, its phase.
+  std::function<StatusOr<Json>()> status;
+  std::string address;     // of the server, while its status does not say it; may be empty
+  Peers* peers = nullptr;  // the other servers; null: there is no --peers
+  ReadStats read_stats;    // what they answer
 };
 
 // Null if options.listen is empty. Errors as HttpServer::Start.

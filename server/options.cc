@@ -9,6 +9,8 @@
 #include "common/base/host_port.h"
 #include "common/base/log.h"
 #include "common/base/processors.h"
+#include "common/program/address_row.h"
+#include "server/peers/peers.h"
 
 namespace halograph::server {
 namespace {
@@ -35,6 +37,7 @@ Status ServerOptions::Validate() const {
   AddServerOptions(rows, &copy);
   HG_RETURN_IF_ERROR(rows.Validate());
   HG_RETURN_IF_ERROR(http.Validate());
+  HG_RETURN_IF_ERROR(CheckPeers());
   const int64_t least = kMessagesInMemory * max_message_bytes;
   for (const auto& [name, value] :
        {std::pair{"--request-memory", request_memory}, {"--reply-memory", reply_memory}}) {
@@ -43,6 +46,21 @@ Status ServerOptions::Validate() const {
           "{} is {}, expected at least {}: {} messages of --max-message-bytes {}", name, value,
           least, kMessagesInMemory, max_message_bytes);
     }
+  }
+  return OkStatus();
+}
+
+Status ServerOptions::CheckPeers() const {
+  if (const Status read = ReadAddresses(peers).status(); !read.ok()) {
+    return InvalidArgument("--peers: {}", Message(read));
+  }
+  if (peers.size() > Peers::kMost) {
+    return InvalidArgument("--peers lists {} servers, expected at most {}", peers.size(),
+                           Peers::kMost);
+  }
+  if (!peers.empty() && http.listen.empty()) {
+    return InvalidArgument(
+        "--peers says nothing without --http-listen: add --http-listen HOST:PORT, or leave it out");
   }
   return OkStatus();
 }
@@ -138,6 +156,10 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
                  "and their messages are; auto: on");
 
   AddHttpRows(rows, &o->http);
+  AddAddressRow(rows, "peers", &o->peers,
+                "servers of the graph, which /ui and /status?cluster show too; the list may have "
+                "this one, so that all servers can have the same")
+      .DefaultText("this server is shown alone");
   AddStateRows(rows, &o->state, "the parts served");
   rows.Find("state")->DefaultText("there are none");
 

@@ -51,6 +51,9 @@ struct ServerOptions {
   PartContents contents;     // what is opened and served (--serve)
   StateFolderOptions state;  // mutable tensors of the parts served
   HttpOptions http;          // pages for probes, scrapers and operators; by default none
+  // HOST:PORT of the servers of the graph, which its pages show too; may have its own. Empty: it
+  // shows itself alone.
+  std::vector<std::string> peers;
 
   // InvalidArgument naming the option, the value and what is allowed.
   [[nodiscard]] Status Validate() const;
@@ -68,6 +71,9 @@ struct ServerOptions {
       const std::function<MachineNames(std::string_view wildcard)>& machine = ThisMachine) const;
   // Of all parts together; requires `state`.
   [[nodiscard]] StateOptions State() const;
+
+ private:
+  [[nodiscard]] Status CheckPeers() const;
 };
 
 // A row for each of them; ranges are there. What several together make wrong is Validate's.

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/base/build_info.h"
+#include "common/base/host_name.h"
 #include "common/base/host_port.h"
 #include "common/base/log.h"
 #include "common/base/printable.h"
@@ -30,10 +31,13 @@
 #include "common/state/durable/system_env.h"
 #include "common/state/parts/part_states.h"
 #include "server/connections.h"
+#include "server/grpc_stats_caller.h"
 #include "server/handlers/describe.h"
 #include "server/handlers/server_metrics.h"
 #include "server/health_service.h"
 #include "server/operator_port.h"
+#include "server/peers/cluster.h"
+#include "server/peers/peers.h"
 #include "server/runtime/housekeeper.h"
 #include "server/runtime/memory_trimmer.h"
 #include "server/services.h"
@@ -111,6 +115,14 @@ std::string WhyNot(const HostPort& address) {
   return "gRPC could not start";
 }
 
+// Null: there is nobody to ask.
+std::unique_ptr<Peers> MakePeers(const ServerOptions& options) {
+  if (options.peers.empty()) return nullptr;
+  return std::make_unique<Peers>(
+      WithoutOwn(options.peers, options.listen, options.advertise, HostName()),
+      MakeGrpcStatsCaller());
+}
+
 // A server without state refuses pushes at once: it needs no threads for them.
 size_t StateThreads(const ServerOptions& options) {
   return options.state.folder.empty() ? 0 : static_cast<size_t>(options.state_threads);
@@ -130,6 +142,7 @@ struct Server::State {
                     .state_queue = static_cast<size_t>(options.state_queue),
                     .slow_threads = kSlowThreads}),
         waiting(static_cast<size_t>(options.queue)),
+        peers(MakePeers(options)),
         keeper([this] { return KeepHouse(); }),
         health(kServiceNames) {
     buffers->OnChange([this] { keeper.Wake(); });
@@ -147,7 +160,7 @@ struct Server::State {
   // Starts the HTTP port, if there is one. Errors as HttpServer::Start.
   [[nodiscard]] Status StartPort(const ServerOptions& options);
   // What /status answers.
-  [[nodiscard]] Json StatusJson() const;
+  [[nodiscard]] StatusOr<Json> StatusJson() const;
 
   MetricRegistry metrics;
   CallMetrics call_metrics{&metrics};
@@ -167,6 +180,7 @@ struct Server::State {
   Dispatcher dispatcher;
   WaitingCalls waiting;
   CancelToken ending;
+  const std::unique_ptr<Peers> peers;  // null: no --peers
   Housekeeper keeper;
   HealthService health;
   ServerParts figures;
@@ -191,17 +205,13 @@ std::string Server::State::WhyNotReady() const {
   return "";
 }
 
-Json Server::State::StatusJson() const {
-  if (serving) {
-    StatusOr<Json> status = ToStatusJson(TakeSnapshot(context, true));
-    if (status.ok()) return *std::move(status);
-    spdlog::warn("/status: {}", Message(status.status()));
-  }
-  return {{"program", "halograph-server"},
-          {"phase", serving ? "serving" : "opening"},
-          {"build_version", BuildVersion()},
-          {"uptime_seconds", stats.UptimeSeconds()},
-          {"unix_seconds", SecondsSince1970()}};
+StatusOr<Json> Server::State::StatusJson() const {
+  if (serving) return ToStatusJson(TakeSnapshot(context, true));
+  return Json{{"program", "halograph-server"},
+              {"phase", "opening"},
+              {"build_version", BuildVersion()},
+              {"uptime_seconds", stats.UptimeSeconds()},
+              {"unix_seconds", SecondsSince1970()}};
 }
 
 Status Server::State::StartPort(const ServerOptions& options) {
@@ -222,7 +232,10 @@ Status Server::State::StartPort(const ServerOptions& options) {
   HG_ASSIGN_OR_RETURN(
       http, StartOperatorPort(options.http, {.metrics = &metrics,
                                              .why_not_ready = [this] { return WhyNotReady(); },
-                                             .status = [this] { return StatusJson(); }}));
+                                             .status = [this] { return StatusJson(); },
+                                             .address = options.listen,
+                                             .peers = peers.get(),
+                                             .read_stats = ReadStatsReply}));
   return OkStatus();
 }
 
@@ -243,6 +256,7 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
   const bool calls_wait = waiting.Serve(now) > 0;
   stats.Mark(now);
   log.LogLeft(now);
+  if (peers != nullptr) peers->ForgetOld();
   trimmer.Trim(now, dispatcher.in_flight() == 0, *buffers);
   return memory_is_waited_for || calls_wait || draining ? kPauseInNeed : kPause;
 }
@@ -276,6 +290,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                 std::unique_ptr<Env> env) {
   HG_RETURN_IF_ERROR(options.Validate());
   HG_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options.listen));
+  PrepareGrpc();
   auto state = std::make_unique<State>(options);
   state->env = std::move(env);
   HG_RETURN_IF_ERROR(state->StartPort(options));
@@ -310,7 +325,6 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                           .log_limit_bytes = options.state.log_bytes});
   HG_RETURN_IF_ERROR(state->metrics.status());
 
-  PrepareGrpc();
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(ToString(address), grpc::InsecureServerCredentials(), &port);

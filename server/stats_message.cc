@@ -197,6 +197,19 @@ Status Fit(int64_t max_bytes, v1::StatsReply* reply) {
       bytes, max_bytes);
 }
 
+StatusOr<Json> ToJson(const v1::StatsReply& reply) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string text;
+  const auto printed = google::protobuf::util::MessageToJsonString(reply, &text, options);
+  if (!printed.ok()) return Internal("the statistics are no JSON: {}", printed.ToString());
+  Json status = Json::parse(text, nullptr, false);
+  if (!status.is_object()) return Internal("the statistics are no JSON");
+  status["program"] = "halograph-server";
+  return status;
+}
+
 }  // namespace
 
 StatusOr<bool> ParseStatsRequest(grpc::ByteBuffer* bytes) {
@@ -211,18 +224,18 @@ StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot, int64_t 
   return Serialize(reply);
 }
 
-StatusOr<Json> ToStatusJson(const ServerSnapshot& snapshot) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string text;
-  const auto printed =
-      google::protobuf::util::MessageToJsonString(ToMessage(snapshot), &text, options);
-  if (!printed.ok()) return Internal("the statistics are no JSON: {}", printed.ToString());
-  Json status = Json::parse(text, nullptr, false);
-  if (!status.is_object()) return Internal("the statistics are no JSON");
-  status["program"] = "halograph-server";
-  return status;
+StatusOr<Json> ToStatusJson(const ServerSnapshot& snapshot) { return ToJson(ToMessage(snapshot)); }
+
+StatusOr<Json> ReadStatsReply(std::string_view bytes) {
+  constexpr size_t kMostMemory = size_t{16} << 20;  // as JSON it takes several times as much
+  v1::StatsReply reply;
+  if (!reply.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return InvalidArgument("what it answered is no StatsReply ({} bytes)", bytes.size());
+  }
+  if (const size_t memory = reply.SpaceUsedLong(); memory > kMostMemory) {
+    return ResourceExhausted("its figures take {} bytes, of {} at most", memory, kMostMemory);
+  }
+  return ToJson(reply);
 }
 
 }  // namespace halograph::server

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include <grpcpp/support/byte_buffer.h>
 
@@ -19,5 +20,9 @@ namespace halograph::server {
                                                       int64_t max_bytes);
 // All of it in protobuf's JSON (64-bit integers are text), with all fields, and "program".
 [[nodiscard]] StatusOr<Json> ToStatusJson(const ServerSnapshot& snapshot);
+// What another server answered, a StatsReply's bytes, in the same form. What an older version does
+// not say is 0 or empty. InvalidArgument: the bytes are no StatsReply; ResourceExhausted: it takes
+// more memory than any server's figures do.
+[[nodiscard]] StatusOr<Json> ReadStatsReply(std::string_view bytes);
 
 }  // namespace halograph::server

@@ -27,13 +27,6 @@ struct HttpRequest {
     return std::any_of(query.begin(), query.end(),
                        [name](const auto& field) { return field.first == name; });
   }
-  // The first value of that name; empty if there is none.
-  [[nodiscard]] std::string_view Value(std::string_view name) const {
-    for (const auto& [key, value] : query) {
-      if (key == name) return value;
-    }
-    return {};
-  }
 };
 
 struct HttpReply {
@@ -67,7 +60,10 @@ struct HttpRoute {
   std::string path;  // exact: "/status" does not stand for "/status/"
   HttpAccess access = HttpAccess::kGuarded;
   HttpWork work = HttpWork::kApart;
-  bool reads_query = false;  // else its handler sees none
+  // Names in the query by which its handler tells requests apart: whether they are there, whatever
+  // their values. It sees these alone, each once and without its value, so that a page has no more
+  // forms than these give it.
+  std::vector<std::string> query_flags = {};
   // What it throws becomes status 500 with its text.
   std::function<HttpReply(const HttpRequest&)> handler;
 };

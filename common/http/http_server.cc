@@ -39,6 +39,15 @@ std::string PagesOf(const std::vector<HttpRoute>& routes) {
   return pages;
 }
 
+// Of the query, what the page tells apart.
+void KeepFlags(const std::vector<std::string>& flags, HttpRequest* request) {
+  std::vector<std::pair<std::string, std::string>> kept;
+  for (const std::string& flag : flags) {
+    if (request->Has(flag)) kept.emplace_back(flag, "");
+  }
+  request->query = std::move(kept);
+}
+
 bool HasBody(MHD_Connection* connection) {
   const char* const length =
       MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -172,8 +181,8 @@ struct HttpServer::Callbacks {
   }
 
   static MHD_Result MakeApart(HttpServer& server, Call& call, const HttpRoute& route) {
-    std::string key = route.path + "?";
-    if (route.reads_query) key += call.target.substr(route.path.size());
+    std::string key = route.path;
+    for (const auto& [flag, value] : call.request.query) key += "?" + flag;
     // Other requests of the same key get what is made of this one, which may have ended by then.
     auto make = [&server, &route, request = call.request] { return server.Make(route, request); };
     auto done = [&call, end = server.Keep(ServiceEnds())](const PageWorker::Reply& reply) {
@@ -237,9 +246,9 @@ StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpOptions& optio
 
 Status HttpServer::Begin(const HttpOptions& options) {
   if (!options.token_file.empty()) {
-    StatusOr<std::string> token = ReadToken(options.token_file);
+    StatusOr<std::string> token = bounds_.token.read(options.token_file);
     if (!token.ok()) return Annotate(token.status(), "--http-token-file");
-    token_ = std::make_unique<TokenFile>(options.token_file, *std::move(token));
+    token_ = std::make_unique<TokenFile>(options.token_file, *std::move(token), bounds_.token);
   }
   const StatusOr<HostPort> wanted = ParseHostPort(options.listen);
   if (!wanted.ok()) return Annotate(wanted.status(), "--http-listen");
@@ -294,7 +303,7 @@ PageWorker::Reply HttpServer::Decide(Call& call, const HttpRoute** apart) {
   const HttpRoute* const found = route == routes_.end() ? nullptr : &*route;
   std::optional<HttpReply> refused = Refuse(call, found);
   if (refused.has_value()) return Keep(*std::move(refused));
-  if (!found->reads_query) call.request.query.clear();
+  KeepFlags(found->query_flags, &call.request);
   if (found->work == HttpWork::kAtOnce) return Make(*found, call.request);
   if (reply_bytes_->load() >= bounds_.reply_bytes) {
     HttpReply busy = HttpText(503, "replies that others do not read take too much memory");

@@ -51,6 +51,7 @@ struct HttpBounds {
   // connections.
   int64_t reply_bytes = int64_t{64} << 20;
   SweepBounds sweep;
+  TokenBounds token;
 };
 
 class HttpServer {
@@ -74,6 +75,8 @@ class HttpServer {
   // What the address file has: that, but for a wildcard the machine's name.
   [[nodiscard]] const std::string& called() const { return called_; }
   [[nodiscard]] size_t connections() const { return sweep_.count(); }
+  // Requests whose page is to be made.
+  [[nodiscard]] size_t waiting() const { return worker_.waiting(); }
 
  private:
   struct Call;       // a request and its reply

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/log.h"
+#include "common/storage/json.h"
+
 namespace halograph {
 namespace {
 
@@ -12,6 +15,14 @@ HttpReply ReplyOf(const char* content_type, std::string text) {
   HttpReply reply;
   reply.content_type = content_type;
   reply.text = std::move(text);
+  return reply;
+}
+
+HttpReply StatusReply(StatusOr<std::string> status) {
+  if (status.ok()) return ReplyOf(kJsonText, *std::move(status));
+  spdlog::warn("HTTP page /status: {}", Message(status.status()));
+  HttpReply reply = ReplyOf(kJsonText, PrintableJson({{"error", Message(status.status())}}));
+  reply.status = 500;
   return reply;
 }
 
@@ -69,9 +80,9 @@ std::vector<HttpRoute> OperatorRoutes(OperatorPages pages) {
   if (pages.status != nullptr) {
     routes.push_back({.path = "/status",
                       .access = HttpAccess::kGuarded,
-                      .reads_query = true,
+                      .query_flags = std::move(pages.status_flags),
                       .handler = [status = std::move(pages.status)](const HttpRequest& request) {
-                        return ReplyOf(kJsonText, status(request));
+                        return StatusReply(status(request));
                       }});
   }
   if (pages.page != nullptr) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/status.h"
 #include "common/http/http_message.h"
 
 namespace halograph {
@@ -28,9 +29,12 @@ struct OperatorPages {
   std::function<std::string()> metrics;  // in Prometheus's text format; may take its time
   // Why the program is not ready; empty: it is. Never waits: probes of all kinds wait for it.
   std::function<std::string()> why_not_ready;
-  std::function<std::string(const HttpRequest&)> status;  // JSON; may take its time
-  std::function<std::string()> page;                      // HTML, at /ui; may take its time
-  std::vector<HttpAsset> assets;                          // of the page; or one at /ui is the page
+  // JSON; may take its time. An error becomes status 500 with {"error": its message}.
+  std::function<StatusOr<std::string>(const HttpRequest&)> status;
+  // Names in the query by which `status` tells requests apart (HttpRoute::query_flags).
+  std::vector<std::string> status_flags;
+  std::function<std::string()> page;  // HTML, at /ui; may take its time
+  std::vector<HttpAsset> assets;      // of the page; or one at /ui is the page
 };
 
 // Empty functions have no page; without why_not_ready the program is always ready.

@@ -74,11 +74,28 @@ StatusOr<std::string> ReadToken(const std::filesystem::path& path) {
   return token;
 }
 
-TokenFile::TokenFile(std::filesystem::path path, std::string token)
-    : path_(std::move(path)), token_(std::move(token)) {}
+TokenFile::TokenFile(std::filesystem::path path, std::string token, TokenBounds bounds)
+    : path_(std::move(path)),
+      bounds_(std::move(bounds)),
+      token_(std::move(token)),
+      thread_([this] { Run(); }) {}
 
-std::string TokenFile::Token() {
-  StatusOr<std::string> found = ReadToken(path_);
+TokenFile::~TokenFile() {
+  {
+    const MutexLock lock(mutex_);
+    ending_ = true;
+  }
+  changed_.NotifyAll();
+  thread_.join();
+}
+
+std::string TokenFile::Token() const {
+  const MutexLock lock(mutex_);
+  return token_;
+}
+
+void TokenFile::ReadAgain() {
+  StatusOr<std::string> found = bounds_.read(path_);
   const MutexLock lock(mutex_);
   if (found.ok()) {
     if (*found != token_) spdlog::info("the token of --http-token-file has changed");
@@ -88,7 +105,17 @@ std::string TokenFile::Token() {
     warned_of_ = Message(found.status());
     spdlog::warn("--http-token-file: {}; the token before holds on", warned_of_);
   }
-  return token_;
+}
+
+void TokenFile::Run() {
+  while (true) {
+    {
+      const MutexLock lock(mutex_);
+      changed_.WaitFor(mutex_, bounds_.pace, [this]() HG_REQUIRES(mutex_) { return ending_; });
+      if (ending_) return;
+    }
+    ReadAgain();
+  }
 }
 
 }  // namespace halograph

@@ -1,8 +1,11 @@
 // The secret that guarded pages want, in a file that only its owner may read.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <thread>
 
 #include "common/base/mutex.h"
 #include "common/base/status.h"
@@ -16,22 +19,38 @@ namespace halograph {
 //   InvalidArgument     anything else in it
 [[nodiscard]] StatusOr<std::string> ReadToken(const std::filesystem::path& path);
 
-// Follows a file: a new token holds from the next question on. Thread-safe.
+// How a token file is followed; tests have readers of their own.
+struct TokenBounds {
+  std::chrono::nanoseconds pace = std::chrono::seconds(1);  // between two looks at the file
+  std::function<StatusOr<std::string>(const std::filesystem::path&)> read = ReadToken;
+};
+
+// Follows a file in a thread of its own: a new token holds from the next look on, and who asks for
+// the token never waits for the file. Thread-safe.
 class TokenFile {
  public:
   // `token`: what was read of `path` at the start.
-  TokenFile(std::filesystem::path path, std::string token);
+  TokenFile(std::filesystem::path path, std::string token, TokenBounds bounds = {});
+  ~TokenFile();  // waits for a read that is under way
   TokenFile(const TokenFile&) = delete;
   TokenFile& operator=(const TokenFile&) = delete;
 
-  // Reads the file again. If it has no token now, the last one holds on, and that is logged once.
-  [[nodiscard]] std::string Token() HG_EXCLUDES(mutex_);
+  // As of the last look that ended.
+  [[nodiscard]] std::string Token() const HG_EXCLUDES(mutex_);
+  // Looks now. If the file has no token, the last one holds on, and that is logged once.
+  void ReadAgain() HG_EXCLUDES(mutex_);
 
  private:
+  void Run();
+
   const std::filesystem::path path_;
-  Mutex mutex_;
+  const TokenBounds bounds_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool ending_ HG_GUARDED_BY(mutex_) = false;
   std::string token_ HG_GUARDED_BY(mutex_);
   std::string warned_of_ HG_GUARDED_BY(mutex_);  // the last error, if that is how it is now
+  std::thread thread_;
 };
 
 }  // namespace halograph

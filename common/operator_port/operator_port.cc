@@ -6,22 +6,20 @@
 #include "common/metrics/prometheus/prometheus_text.h"
 #include "common/ui/assets.h"
 #include "common/ui/render.h"
-#include "common/ui/status_reader.h"
 
 namespace halograph {
 
-StatusOr<std::unique_ptr<HttpServer>> StartOperatorPort(const HttpOptions& options,
-                                                        OperatorSources sources) {
+StatusOr<std::unique_ptr<HttpServer>> ServeOperators(const HttpOptions& options,
+                                                     OperatorFigures figures) {
   OperatorPages pages;
-  pages.metrics = [metrics = sources.metrics] { return PrometheusText(metrics->Take()); };
-  pages.why_not_ready = std::move(sources.why_not_ready);
-  pages.status = [status = std::move(sources.status)](const HttpRequest& request) {
-    return PrintableJson(status(request));
-  };
+  pages.metrics = [metrics = figures.metrics] { return PrometheusText(metrics->Take()); };
+  pages.why_not_ready = std::move(figures.why_not_ready);
+  pages.status = std::move(figures.status);
+  pages.status_flags = std::move(figures.status_flags);
   for (const ui::Asset& asset : ui::Assets()) {
     pages.assets.push_back({asset.path, asset.content_type, asset.bytes});
   }
-  pages.page = [page = std::move(sources.page)] { return ui::RenderPage(ui::ReadUiData(page())); };
+  pages.page = [page = std::move(figures.page)] { return ui::RenderPage(page()); };
   return HttpServer::Start(options, OperatorRoutes(std::move(pages)));
 }
 

@@ -1,6 +1,7 @@
 #include "common/ui/figures.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -56,10 +57,25 @@ void AddStateProblems(const ServerFigures& server, std::vector<std::string>& pro
   }
 }
 
+void AddClockProblem(const ServerFigures& server, std::vector<std::string>& problems) {
+  const double off = server.clock_seconds_off.value_or(0);
+  // Its clock was read at some time between question and answer.
+  if (std::abs(off) - server.round_trip_seconds / 2 <= kClockOff) return;
+  problems.push_back(
+      fmt::format("The clock of {} is {} {} that of this page's server: set it (chronyc tracking, "
+                  "timedatectl), or times in logs and traces do not fit.",
+                  server.address, ShowSeconds(std::abs(off)), off > 0 ? "ahead of" : "behind"));
+}
+
 void AddProblemsOf(const ServerFigures& server, const Speed& speed,
                    std::vector<std::string>& problems) {
   if (!server.phase.empty() && server.phase != "serving") {
     problems.push_back(fmt::format("{} is not ready: {}.", server.address, server.phase));
+  }
+  if (!server.has_metrics && (server.phase.empty() || server.phase == "serving")) {
+    problems.push_back(
+        fmt::format("{} is of an older version, {}, which tells less: update it to see all.",
+                    server.address, server.version));
   }
   AddStateProblems(server, problems);
   for (const PoolFigures& pool : server.pools) {
@@ -154,25 +170,15 @@ bool Serves(const ServerFigures& server, int part) {
 std::vector<std::string> Problems(const UiData& data) {
   std::vector<std::string> problems;
   AddPartsWithoutServer(data, problems);
-  std::string identity;  // of the graph that the others should have, too
   for (const ServerFigures& server : data.servers) {
-    if (!server.error.empty()) {
-      problems.push_back(fmt::format("{} does not answer: {}", server.address, server.error));
-    } else if (identity.empty() || server.self) {
-      identity = server.identity;
-    }
+    if (server.error.empty()) continue;
+    problems.push_back(fmt::format("{}{}: {}.", server.address,
+                                   server.another_graph ? "" : " gives no figures", server.error));
   }
   const std::vector<Speed> speeds = Speeds(data.servers);
   for (size_t i = 0; i < data.servers.size(); ++i) {
-    const ServerFigures& server = data.servers[i];
-    if (!server.error.empty()) continue;
-    if (server.identity != identity) {
-      problems.push_back(
-          fmt::format("{} serves another graph, \"{}\": start it with the folder of "
-                      "the others.",
-                      server.address, server.graph));
-    }
-    AddProblemsOf(server, speeds[i], problems);
+    AddClockProblem(data.servers[i], problems);
+    if (data.servers[i].error.empty()) AddProblemsOf(data.servers[i], speeds[i], problems);
   }
   if (problems.size() > kMostProblems) {
     const size_t more = problems.size() - kMostProblems;

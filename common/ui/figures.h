@@ -17,6 +17,8 @@ inline constexpr double kSlowRatio = 2;
 inline constexpr double kSlowSeconds = 0.005;
 // A queue or memory is nearly full from this share of its bound on.
 inline constexpr double kNearlyFull = 0.9;
+// A clock is off if it is surely more than so many seconds away.
+inline constexpr double kClockOff = 1;
 
 // As QuantileOf (common/metrics/snapshot.h). -1: there are no values.
 [[nodiscard]] double Quantile(const Histogram& histogram, double q);

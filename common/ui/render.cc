@@ -30,8 +30,8 @@ std::vector<Tile> ServerTiles(const UiData& data) {
   std::set<std::pair<std::string, std::string>> clients;
   std::set<int> served;
   for (const ServerFigures& server : data.servers) {
+    if (server.error.empty() || server.another_graph) ++answering;
     if (!server.error.empty()) continue;
-    ++answering;
     refused += server.refused;
     for (const PartFigures& part : server.parts) served.insert(part.part);
     for (const ClientFigures& client : server.callers) clients.emplace(client.host, client.rank);

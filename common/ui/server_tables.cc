@@ -50,6 +50,10 @@ std::string PartsOf(const ServerFigures& server) {
   return text.empty() ? "-" : text;
 }
 
+std::string HostOf(const ServerFigures& server) {
+  return server.pid == 0 ? "-" : fmt::format("{} pid {}", server.host, server.pid);
+}
+
 // "12:04:31 UTC"; of another day with its date.
 std::string TimeOfDay(double unix_seconds, double now) {
   if (!(unix_seconds > 0) || unix_seconds > 4e9) return "-";
@@ -97,9 +101,15 @@ Table Servers(const UiData& data) {
     if (!server.error.empty()) {
       std::vector<Cell> row(table.columns.size(), Cell{"-"});
       row[0] = Code(name);
-      row[1] = Warning("does not answer");
+      row[1] = Warning(server.another_graph ? "another graph"
+                       : server.self        ? "no figures"
+                                            : "does not answer");
       for (size_t c = 0; c < row.size(); ++c) {
         if (table.columns[c].number) row[c].kind = CellKind::kNumber;
+      }
+      if (server.another_graph) {
+        row[row.size() - 2] = {HostOf(server)};
+        row[row.size() - 1] = {server.version};
       }
       table.rows.push_back(std::move(row));
       continue;
@@ -138,7 +148,7 @@ Table Servers(const UiData& data) {
          Count(server.failovers),
          Count(server.clients),
          Seconds(server.uptime_seconds),
-         {fmt::format("{} pid {}", server.host, server.pid)},
+         {HostOf(server)},
          {server.version}});
   }
   return table;

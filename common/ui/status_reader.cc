@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -308,11 +309,25 @@ void SortStages(std::vector<StageFigures>& stages) {
   });
 }
 
+// What says what a server is, whose figures are not those of the graph.
+ServerFigures WithoutFigures(const ServerFigures& server) {
+  return {.identity = server.identity,
+          .graph = server.graph,
+          .version = server.version,
+          .serving = server.serving,
+          .phase = server.phase,
+          .host = server.host,
+          .pid = server.pid,
+          .unix_seconds = server.unix_seconds,
+          .uptime_seconds = server.uptime_seconds};
+}
+
 }  // namespace
 
 ServerFigures ReadServer(const Json& stats) {
   const Metrics metrics(stats);
   ServerFigures server{.address = TextOf(stats, "address"),
+                       .has_metrics = !ItemsOf(stats, "metrics").empty(),
                        .identity = TextOf(stats, "identity"),
                        .graph = TextOf(stats, "graph_name"),
                        .version = TextOf(stats, "build_version"),
@@ -340,6 +355,26 @@ ServerFigures ReadServer(const Json& stats) {
   return server;
 }
 
+ServerFigures ReadClusterServer(const Json& entry) {
+  ServerFigures server;
+  std::string error = TextOf(entry, "error");
+  const bool answered = FieldOf(entry, "stats").is_object();
+  if (answered) server = ReadServer(FieldOf(entry, "stats"));
+  if (answered && !error.empty()) server = WithoutFigures(server);
+  if (!answered && error.empty()) error = "it has not been asked yet";
+  server.another_graph = answered && !error.empty();
+  server.error = std::move(error);
+  server.address = TextOf(entry, "address");
+  server.self = BoolOf(entry, "self");
+  if (FieldOf(entry, "clock_seconds_off").is_number()) {
+    server.clock_seconds_off = DoubleOf(entry, "clock_seconds_off");
+  }
+  server.round_trip_seconds = DoubleOf(entry, "round_trip_seconds");
+  // An older version does not say its time; charts need one.
+  if (server.unix_seconds <= 0) server.unix_seconds = DoubleOf(entry, "here_unix_seconds");
+  return server;
+}
+
 UiData ReadUiData(const Json& status) {
   UiData data;
   if (TextOf(status, "program") == "halograph-train") {
@@ -356,17 +391,7 @@ UiData ReadUiData(const Json& status) {
   data.asked_seconds_ago = DoubleOf(status, "asked_seconds_ago");
   data.why_alone = TextOf(status, "why_alone");
   for (const Json& entry : ItemsOf(status, "servers")) {
-    ServerFigures server;
-    server.error = TextOf(entry, "error");
-    const bool answered = FieldOf(entry, "stats").is_object();
-    if (answered && server.error.empty()) {
-      server = ReadServer(FieldOf(entry, "stats"));
-    } else if (server.error.empty()) {
-      server.error = "it has not been asked yet";
-    }
-    server.address = TextOf(entry, "address");
-    server.self = BoolOf(entry, "self");
-    data.servers.push_back(std::move(server));
+    data.servers.push_back(ReadClusterServer(entry));
   }
   return data;
 }

@@ -12,6 +12,9 @@ namespace halograph::ui {
 // ...}, or one server's own StatsReply.
 [[nodiscard]] UiData ReadUiData(const Json& status);
 
+// `entry`: an element of "servers".
+[[nodiscard]] ServerFigures ReadClusterServer(const Json& entry);
+
 // `stats`: a StatsReply as JSON, 64-bit integers as text or as numbers.
 [[nodiscard]] ServerFigures ReadServer(const Json& stats);
 

@@ -102,8 +102,15 @@ struct ClientFigures {
 
 struct ServerFigures {
   std::string address = {};
-  bool self = false;       // it is the one that serves the page
-  std::string error = {};  // not empty: it does not answer, and the fields below are empty
+  bool self = false;  // it is the one that serves the page
+  // Not empty: why its figures do not count among those of the graph. The fields below are empty
+  // then, but for those that say what the server is, if it answered.
+  std::string error = {};
+  bool another_graph = false;  // it answered, but is not of this graph
+  // How far its clock is ahead of that of this page's server, give or take half the round trip.
+  std::optional<double> clock_seconds_off = {};
+  double round_trip_seconds = 0;
+  bool has_metrics = true;  // false: an older version, which tells less
   std::string identity = {};
   std::string graph = {};
   std::string version = {};

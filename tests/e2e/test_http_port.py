@@ -8,7 +8,7 @@ import socket
 import urllib.error
 import urllib.request
 
-from harness import metrics_page, programs
+from harness import datasets, metrics_page, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.training import ENDLESS, MEETING, options
 
@@ -100,6 +100,78 @@ class HttpPortTest(CoraInTwoTest):
             self.assertIn(word, policy)
         server.signal(signal.SIGTERM)
         self.assertEqual(server.wait(60), 0)
+
+    def start_cluster(self, graphs_and_parts):
+        """Servers that have the list of all as their --peers: the servers, their addresses, their ports."""
+        addresses = [f"127.0.0.1:{programs.free_port()}" for _ in graphs_and_parts]
+        started = []
+        for (graph, part), address in zip(graphs_and_parts, addresses):
+            file = self.box.folder / f"http-{address}"
+            server = self.box.start_server(graph, part, "--peers", ",".join(addresses), "--http-listen",
+                                           "127.0.0.1:0", "--http-address-file", file, listen=address)
+            started.append((server, file))
+        for server, _ in started:
+            programs.address(server)
+        return [server for server, _ in started], addresses, [file.read_text().strip() for _, file in started]
+
+    def cluster(self, port):
+        code, text = get(port, "/status?cluster")
+        self.assertEqual(code, 200, text)
+        cluster = json.loads(text)
+        self.assertEqual(cluster["why_alone"], "")
+        return {one["address"]: one for one in cluster["servers"]}
+
+    def test_each_of_two_servers_shows_both_and_who_is_gone(self):
+        servers, addresses, ports = self.start_cluster([(self.graph, "0"), (self.graph, "1")])
+        for own, port in zip(addresses, ports):
+            found = programs.wait_until(
+                lambda port=port: (lambda all_: all(one["stats"] for one in all_.values()) and all_)(
+                    self.cluster(port)), "all are shown")
+            self.assertEqual(list(found), [own] + [other for other in addresses if other != own])
+            self.assertEqual([one["self"] for one in found.values()], [True, False])
+            for part, address in enumerate(addresses):
+                self.assertEqual(found[address]["error"], "")
+                self.assertEqual(found[address]["stats"]["parts"], [part])
+                self.assertEqual(found[address]["stats"]["pid"], servers[part].pid)
+                self.assertTrue(found[address]["stats"]["metrics"])
+            page = get(port, "/ui")[1]
+            for address in addresses:
+                self.assertIn(address, page)
+            self.assertIn("No problem found.", page)
+        servers[1].signal(signal.SIGKILL)
+        servers[1].wait()
+        gone = programs.wait_until(
+            lambda: (lambda one: one["error"] and one)(self.cluster(ports[0])[addresses[1]]), "it is gone")
+        self.assertIsNone(gone["stats"])
+        self.assertIn("nobody answers there", gone["error"])
+        self.assertIn("--peers", gone["error"])
+        page = get(ports[0], "/ui")[1]
+        self.assertIn(f"{addresses[1]} gives no figures: nobody answers there", page)
+        self.assertIn("Nobody serves part 1", page)
+
+    def test_a_server_of_another_graph_is_told(self):
+        other = self.box.folder / "other"
+        programs.must(self.box.run("halograph-partition", "run", "--input", datasets.cora(), "--output",
+                                   other, "--parts", 2, "--seed", 2))
+        _, addresses, ports = self.start_cluster([(self.graph, "0"), (other, "1")])
+        stranger = programs.wait_until(
+            lambda: (lambda one: one["stats"] and one)(self.cluster(ports[0])[addresses[1]]),
+            "it is shown")
+        self.assertIn("it serves another graph", stranger["error"])
+        self.assertIn(stranger["stats"]["identity"], stranger["error"])
+        page = get(ports[0], "/ui")[1]
+        self.assertIn("another graph", page)
+        self.assertIn("Nobody serves part 1", page)
+
+    def test_a_list_of_peers_that_is_wrong_ends_the_start(self):
+        for peers, wanted in (("127.0.0.1", "--peers"), ("a:1,a:1", "'a:1' is listed twice"),
+                              ("a:0", "--peers")):
+            result = self.box.run("halograph-server", "--graph", self.graph, "--part", "0", "--listen",
+                                  "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--peers", peers)
+            self.assertCode(2, result, wanted)
+        result = self.box.run("halograph-server", "--graph", self.graph, "--part", "0", "--listen",
+                              "127.0.0.1:0", "--peers", "a:1")
+        self.assertCode(2, result, "--peers says nothing without --http-listen")
 
     def test_pools_that_a_server_does_not_have_are_not_shown(self):
         _, _, port = self.start_with_port()

@@ -77,12 +77,15 @@ function server(tick, options) {
 }
 
 // Four servers: all is well, unless `kind` is "trouble" (one is slow and nearly full, one is down) or
-// "hostile" (names are markup) or "alone" (no --peers).
+// "odd" (one is of another graph, one has another time) or "hostile" (names are markup) or "alone" (no
+// --peers).
 export function cluster(tick, kind = 'healthy') {
   const addresses = [0, 1, 2, 3].map((part) => `10.0.1.${10 + part}:7600`);
   const servers = addresses.map((address, part) => {
     if (kind === 'trouble' && part === 3) return { address, self: false, error: 'UNAVAILABLE: connection refused', stats: null };
     const stats = server(tick, { part, address, slow: kind === 'trouble' && part === 2 ? 6 : 1, full: kind === 'trouble' && part === 2, hostile: kind === 'hostile' });
+    if (kind === 'odd' && part === 3) return { address, self: false, error: 'it serves another graph, "cora" (identity 9f): start it with the folder of the others', stats: { ...stats, identity: '9f', graph_name: 'cora' } };
+    if (kind === 'odd' && part === 1) return { address, self: false, error: '', stats, clock_seconds_off: 12.3, round_trip_seconds: 0.002 };
     return { address: kind === 'hostile' ? `${address}${hostile}` : address, self: part === 0, error: '', stats };
   });
   if (kind === 'alone') return { asked_seconds_ago: 0, why_alone: 'Only this server is shown. Start it with --peers HOST:PORT,... to see all.', servers: [servers[0]] };

@@ -124,9 +124,22 @@ test('draws calls, latency, queue and memory of what the servers say', { skip: r
 test('says what is wrong: a part without server, a server that is slow, a queue that is full', { skip: realUrl && 'of made figures' }, async (t) => {
   const page = await open(t, (await serve(t, (tick) => cluster(tick, 'trouble'))).url);
   const problems = await page.locator('#problems li').allTextContents();
-  for (const wanted of [/Nobody serves part 3/, /10\.0\.1\.13:7600 does not answer: UNAVAILABLE/, /10\.0\.1\.12:7600 is slow/, /"work" is at 98 %/, /reply memory is at 95 %/]) {
+  for (const wanted of [/Nobody serves part 3/, /10\.0\.1\.13:7600 gives no figures: UNAVAILABLE/, /10\.0\.1\.12:7600 is slow/, /"work" is at 98 %/, /reply memory is at 95 %/]) {
     assert.ok(problems.some((problem) => wanted.test(problem)), `${wanted} in ${problems.join('\n')}`);
   }
+});
+
+test('several servers: one of another graph counts nowhere, and a clock that is off is named', { skip: realUrl && 'of made figures' }, async (t) => {
+  const page = await open(t, (await serve(t, (tick) => cluster(tick, 'odd'))).url);
+  assert.equal(await page.locator('#servers-rows tr').count(), 4);
+  assert.match(await page.locator('#servers-rows tr').nth(3).textContent(), /10\.0\.1\.13:7600another graph/);
+  const problems = await page.locator('#problems li').allTextContents();
+  for (const wanted of [/Nobody serves part 3/, /10\.0\.1\.13:7600: it serves another graph, "cora"/, /The clock of 10\.0\.1\.11:7600 is 12\.3 s ahead/]) {
+    assert.ok(problems.some((problem) => wanted.test(problem)), `${wanted} in ${problems.join('\n')}`);
+  }
+  assert.match(await text(page, '#tiles'), /Servers that answer4 of 4/);
+  await drawn(page, 3);
+  assert.doesNotMatch(await page.locator('#figures .legend').nth(4).textContent(), /10\.0\.1\.13/);
 });
 
 test('one server alone says how to see all', { skip: realUrl && 'of made figures' }, async (t) => {

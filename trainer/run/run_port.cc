@@ -8,6 +8,7 @@
 #include "common/metrics/json/metrics_json.h"
 #include "common/metrics/process_metrics.h"
 #include "common/operator_port/operator_port.h"
+#include "common/ui/status_reader.h"
 #include "trainer/launch/command_line.h"
 #include "trainer/launch/own_port.h"
 
@@ -34,14 +35,16 @@ StatusOr<std::unique_ptr<RunPort>> RunPort::Open(const TrainOptions& options) {
   const auto why_not_ready = [first = port->rank(kFirst)] {
     return std::string(first->phase() == RunPhase::kStarting ? "not ready: the run prepares" : "");
   };
+  const auto status = [it = port.get()](const HttpRequest&) -> StatusOr<std::string> {
+    return PrintableJson(it->StatusJson());
+  };
   HG_ASSIGN_OR_RETURN(
       port->http_,
-      StartOperatorPort(
-          OwnHttpOptions(options),
-          {.metrics = port->metrics_.get(),
-           .why_not_ready = why_not_ready,
-           .status = [it = port.get()](const HttpRequest&) { return it->StatusJson(); },
-           .page = [it = port.get()] { return it->StatusJson(); }}));
+      ServeOperators(OwnHttpOptions(options),
+                     {.metrics = port->metrics_.get(),
+                      .why_not_ready = why_not_ready,
+                      .status = status,
+                      .page = [it = port.get()] { return ui::ReadUiData(it->StatusJson()); }}));
   return port;
 }
 

@@ -1,10 +1,15 @@
 #include "common/metrics/prometheus/prometheus_text.h"
 
+#include <charconv>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
@@ -57,6 +62,29 @@ prometheus::ClientMetric MetricOf(const SeriesSnapshot& series, MetricKind kind)
   return metric;
 }
 
+// The serializer writes bounds of buckets in 17 digits: 0.0006 as 0.00059999999999999995. They are
+// names of series, which people write in queries: the shortest decimal of the same number. Within
+// a label's value a quote has a backslash before it, so that nothing else looks like a bound.
+std::string WithShortBounds(const std::string& text) {
+  constexpr std::string_view kBound = "le=\"";
+  std::string out;
+  out.reserve(text.size());
+  size_t copied = 0;
+  for (size_t at = text.find(kBound); at != std::string::npos; at = text.find(kBound, at + 1)) {
+    const size_t begin = at + kBound.size();
+    const size_t end = text.find('"', begin);
+    if (end == std::string::npos) break;
+    if (at == 0 || (text[at - 1] != '{' && text[at - 1] != ',')) continue;  // role="
+    double bound = 0;
+    const auto [last, error] = std::from_chars(text.data() + begin, text.data() + end, bound);
+    if (error != std::errc() || last != text.data() + end) continue;  // +Inf
+    out.append(text, copied, begin - copied);
+    fmt::format_to(std::back_inserter(out), "{}", bound);
+    copied = end;
+  }
+  return out.append(text, copied);
+}
+
 }  // namespace
 
 std::string PrometheusText(const MetricsSnapshot& snapshot) {
@@ -71,7 +99,7 @@ std::string PrometheusText(const MetricsSnapshot& snapshot) {
     }
     families.push_back(std::move(one));
   }
-  return prometheus::TextSerializer().Serialize(families);
+  return WithShortBounds(prometheus::TextSerializer().Serialize(families));
 }
 
 }  // namespace halograph

@@ -120,7 +120,7 @@ TEST(ProblemsTest, APartThatNobodyServesIsNamed) {
   data.servers[1].error = "UNAVAILABLE: connection refused";
   data.servers[1].parts.clear();
   EXPECT_THAT(Problems(data), ElementsAre(HasSubstr("Nobody serves part 1"),
-                                          HasSubstr("b:1 does not answer: UNAVAILABLE")));
+                                          HasSubstr("b:1 gives no figures: UNAVAILABLE")));
   EXPECT_THAT(Rows(RenderPage(data), "partitions"), HasSubstr(">nobody<"));
   EXPECT_THAT(Rows(RenderPage(data), "servers"), HasSubstr("does not answer"));
 }
@@ -135,10 +135,9 @@ TEST(ProblemsTest, AServerAloneSaysHowToSeeAllAndBlamesNobody) {
   EXPECT_THAT(Rows(page, "partitions"), HasSubstr("not by this server"));
 }
 
-TEST(ProblemsTest, BoundsStateAndAnotherGraphAreNamed) {
+TEST(ProblemsTest, BoundsAndStateAreNamed) {
   UiData data = TwoServers();
   ServerFigures& server = data.servers[1];
-  server.identity = "another";
   server.phase = "recovering";
   server.pools = {{.name = "work", .threads = 2, .queued = 240, .queue_limit = 256}};
   server.request_memory = 10;
@@ -151,10 +150,57 @@ TEST(ProblemsTest, BoundsStateAndAnotherGraphAreNamed) {
   server.logs.resize(1);
   server.logs[0].refuses_pushes = true;
   EXPECT_THAT(Problems(data),
-              ElementsAre(HasSubstr("another graph"), HasSubstr("not ready: recovering"),
+              ElementsAre(HasSubstr("not ready: recovering"),
                           HasSubstr("node/emb of part 0 takes no pushes: the disk is full"),
                           HasSubstr("part 0 takes no pushes"), HasSubstr("\"work\" is at 94 %"),
                           HasSubstr("reply memory is at 95 %")));
+}
+
+TEST(ProblemsTest, AServerOfAnotherGraphIsNamedAndCountsNowhere) {
+  const UiData data = ReadUiData(Json::parse(R"({"servers": [
+    {"address": "a:1", "self": true, "error": "", "stats": {"identity": "9f", "num_parts": 1,
+      "parts": [0], "unix_seconds": 5, "recent_seconds": 60, "metrics": [1]}},
+    {"address": "b:1", "error": "it serves another graph", "stats": {"identity": "aa",
+      "graph_name": "other", "num_parts": 7, "parts": [1], "pid": 4, "host_name": "graph-4",
+      "recent_seconds": 60, "recent": [{"method": "GraphService/Sample", "calls": "600"}],
+      "client_list": [{"host": "stranger", "rank": "1"}],
+      "methods": [{"method": "GraphService/Sample", "calls": "600"}]}}]})"));
+  EXPECT_THAT(Problems(data), ElementsAre("b:1: it serves another graph."));
+  const std::string page = RenderPage(data);
+  EXPECT_THAT(Rows(page, "servers"), HasSubstr("another graph"));
+  EXPECT_THAT(Rows(page, "servers"), HasSubstr("graph-4 pid 4"));
+  EXPECT_THAT(page, HasSubstr("2 of 2")) << "it answers";
+  EXPECT_THAT(page, HasSubstr("1 of 1")) << "its parts are not those of the graph";
+  EXPECT_THAT(page, Not(HasSubstr("stranger")));
+  EXPECT_THAT(Rows(page, "methods"), HasSubstr("class=\"empty\""));
+  EXPECT_THAT(ServerSamples(data), Not(HasSubstr("b:1")));
+}
+
+TEST(ProblemsTest, AClockThatIsSurelyOffIsNamed) {
+  UiData data = TwoServers();
+  data.servers[1].clock_seconds_off = -1.2;
+  data.servers[1].round_trip_seconds = 0.5;  // off by 0.95 s at least
+  EXPECT_THAT(Problems(data), IsEmpty());
+  data.servers[1].round_trip_seconds = 0.3;
+  EXPECT_THAT(Problems(data), ElementsAre(HasSubstr("The clock of b:1 is 1.2 s behind")));
+  data.servers[1].clock_seconds_off = 3600;
+  EXPECT_THAT(Problems(data), ElementsAre(HasSubstr("of b:1 is 1 h 00 min ahead of")));
+}
+
+TEST(ProblemsTest, AnOlderVersionIsNamedAndHasATimeForCharts) {
+  const UiData data = ReadUiData(Json::parse(R"({"servers": [
+    {"address": "b:1", "error": "", "here_unix_seconds": 1000.25, "stats": {"identity": "9f",
+     "build_version": "0.0.9", "metrics": [], "pid": 0, "unix_seconds": 0}}]})"));
+  EXPECT_THAT(Problems(data), ElementsAre(HasSubstr("b:1 is of an older version, 0.0.9")));
+  EXPECT_THAT(ServerSamples(data), HasSubstr("data-unix=\"1000.25\""));
+  EXPECT_THAT(Rows(RenderPage(data), "servers"), Not(HasSubstr("pid 0")));
+}
+
+TEST(ProblemsTest, AServerThatCannotTellItsOwnFiguresSaysWhy) {
+  const UiData data = ReadUiData(Json::parse(R"({"servers": [
+    {"address": "a:1", "self": true, "error": "its figures cannot be made: x", "stats": null}]})"));
+  EXPECT_THAT(Problems(data), ElementsAre(HasSubstr("its figures cannot be made: x")));
+  EXPECT_THAT(Rows(RenderPage(data), "servers"), HasSubstr("no figures"));
 }
 
 TEST(ProblemsTest, AreBoundedAndSayHowManyAreLeftOut) {

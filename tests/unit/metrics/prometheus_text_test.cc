@@ -3,9 +3,11 @@
 #include <cmath>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/metrics/buckets.h"
 #include "common/metrics/registry.h"
 
 namespace halograph {
@@ -48,6 +50,27 @@ TEST(PrometheusTextTest, LabelValuesAreEscaped) {
   const std::string text = PrometheusText(metrics.Take());
   EXPECT_THAT(text, HasSubstr(R"(part="a\"b\\c)"));
   EXPECT_THAT(text, Not(HasSubstr("\nd")));
+}
+
+TEST(PrometheusTextTest, BoundsAreTheShortestDecimals) {
+  MetricRegistry metrics;
+  Histogram* const seconds = metrics.AddHistogram(
+      {"halograph_wait_seconds", MetricUnit::kSeconds, "Waits"}, LatencyBounds(), {{"part", "0"}});
+  seconds->Observe(std::chrono::microseconds(700));
+  const std::string text = PrometheusText(metrics.Take());
+  for (const char* bound : {"0", "1e-05", "0.0006", "0.1", "0.65", "100", "+Inf"}) {
+    EXPECT_THAT(text, HasSubstr(fmt::format("part=\"0\",le=\"{}\"}}", bound)));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("9999")));
+}
+
+TEST(PrometheusTextTest, WhatLooksLikeABoundElsewhereStays) {
+  MetricRegistry metrics;
+  metrics.AddGauge({"halograph_a", MetricUnit::kNone, "le=\"0.10\""}, {{"role", "0.10"}})->Set(1);
+  metrics.AddGauge({"halograph_b", MetricUnit::kNone, "B"}, {{"part", "{le=\"0.10\",le="}})->Set(1);
+  const std::string text = PrometheusText(metrics.Take());
+  EXPECT_THAT(text, HasSubstr("halograph_a{role=\"0.10\"} 1"));
+  EXPECT_THAT(text, HasSubstr(R"(part="{le=\"0.10\",le="})"));
 }
 
 TEST(PrometheusTextTest, OddGaugesAreNumbersOfTheFormat) {
