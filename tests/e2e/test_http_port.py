@@ -270,7 +270,11 @@ class TrainerPortTest(CoraInTwoTest):
             address = "127.0.0.1:%d" % taken.getsockname()[1]
             refused = self.box.run("halograph-train", *options(
                 graph=self.graph, log=log, http_listen=address, **self.SMALL))
+            alone = self.box.run("halograph-train", *options(
+                graph=self.graph, rank=0, world_size=2, master_addr="127.0.0.1",
+                master_port=address.split(":")[1], **self.SMALL))
         self.assertCode(1, refused, "--http-listen", address)
+        self.assertCode(1, alone, "--master-port " + address.split(":")[1])
         self.assertEqual(log.read_text(), "{}\n")
 
 

@@ -97,7 +97,7 @@ Status Rendezvous::Connect(Clock::time_point deadline) {
     if (options_.process == 0) {
       return FailedPrecondition(
           "{} cannot let the others meet at {}: {}; --master-addr must be an address of its own "
-          "machine, with port {} free there",
+          "machine, and --master-port {} free there",
           Self(), Master(), TorchMessage(error), options_.master_port);
     }
     return Unavailable("{}: {} did not answer at {}: {}", Self(), options_.NameOf(0), Master(),
