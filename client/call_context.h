@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "client/pulled_rows.h"
 #include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/base/trace_context.h"
@@ -89,6 +90,8 @@ struct CallContext {
   // others look past it. Empty: of none. It is the context's, and not a request's: a step is one
   // call, and what is composed of stores hands it on as it does the other names of the call.
   std::optional<int64_t> ticket = {};
+  // Is told of the rows that a pull brings; null: nobody. Outlives the call.
+  PulledRows* pulled = nullptr;
   // Of a call that is started: is given what is left to do when answers have come. Empty: the
   // thread that drives the calls does it.
   PostWork post = {};
@@ -96,6 +99,11 @@ struct CallContext {
   // Cancelled or DeadlineExceeded, whichever holds; else OK. Thread-safe.
   [[nodiscard]] Status Check() const { return limits().Check(); }
   [[nodiscard]] WorkLimits limits() const { return {.cancel = cancel, .deadline = deadline}; }
+  // Rows of a tensor that are there now. Bytes of the figures are not its matter.
+  void Pulled(const TensorRef& tensor, RowsFrom from, size_t rows, size_t row_bytes) const {
+    if (pulled == nullptr || rows == 0) return;
+    pulled->Add(tensor, from, static_cast<int64_t>(rows), static_cast<int64_t>(rows * row_bytes));
+  }
 };
 
 // The context of a call that a store makes of another one for its caller: the same but for the
@@ -106,6 +114,7 @@ struct CallContext {
           .request_id = context.request_id,
           .trace_id = context.trace_id,
           .ticket = context.ticket,
+          .pulled = context.pulled,
           .post = context.post};
 }
 

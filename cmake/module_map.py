@@ -29,6 +29,8 @@ ROWS = {
     "common/http": ["common/base", "common/storage", "common/program"],
     # The page of an operator, as text.
     "common/ui": ["common/base", "common/metrics", "common/storage"],
+    "common/operator_port": ["common/base", "common/storage", "common/program", "common/http", "common/metrics",
+                             "common/metrics/prometheus", "common/ui"],
     "common/graph": ["common/base", "common/storage"],
     # What is counted, and two forms in which it is printed.
     "common/metrics": ["common/base"],

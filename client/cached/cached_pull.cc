@@ -257,6 +257,10 @@ void CachedRows::ReadSlots(PlannedPull& pull) {
         pull.context.stats.local_bytes += static_cast<int64_t>(tensor.row_bytes);
       }
     }
+    for (size_t k = 0; k < type.requests.size(); ++k) {
+      pull.context.Pulled(pull.requests[type.requests[k]].tensor, RowsFrom::kCache,
+                          type.hits.size() - lost_at.size(), type.type->tensors[k].row_bytes);
+    }
     pull.figures.hits += std::ssize(type.hits) - std::ssize(type.lost);
     pull.figures.missing += std::ssize(type.lost);
     pull.figures.fetched += std::ssize(type.misses) + std::ssize(type.lost);

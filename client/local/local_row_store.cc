@@ -28,8 +28,9 @@ class LocalRowStore final : public RowStore {
                              : state_->states->Pull(*changing, request.ids, request.positions,
                                                     request.after, request.out.data(),
                                                     context.limits()));
-      context.stats.local_bytes +=
-          static_cast<int64_t>(request.ids.size() * tensors[i]->resolved.spec.row_bytes());
+      const size_t row_bytes = tensors[i]->resolved.spec.row_bytes();
+      context.stats.local_bytes += static_cast<int64_t>(request.ids.size() * row_bytes);
+      context.Pulled(request.tensor, RowsFrom::kLocal, request.ids.size(), row_bytes);
     }
     return OkStatus();
   }

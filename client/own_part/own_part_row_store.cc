@@ -114,7 +114,9 @@ class OwnPartRowStore final : public RowStore {
       const IdShare& own = pull->splits[i].share(kOwn);
       HG_RETURN_IF_ERROR(GatherRowsOf(*tensor, own.ids, own.positions, requests[i].out.data(),
                                       {.pool = own_->pool.get(), .check = &check}));
-      pull->own_bytes += static_cast<int64_t>(own.ids.size() * tensor->resolved.spec.row_bytes());
+      const size_t row_bytes = tensor->resolved.spec.row_bytes();
+      pull->own_bytes += static_cast<int64_t>(own.ids.size() * row_bytes);
+      context.Pulled(requests[i].tensor, RowsFrom::kLocal, own.ids.size(), row_bytes);
     }
     return OkStatus();
   }

@@ -20,8 +20,9 @@ class HaloRowStore final : public RowStore {
       if (requests[i].ids.empty()) continue;
       HG_RETURN_IF_ERROR(context.Check());
       HG_RETURN_IF_ERROR(Gather(requests[i], tensors[i]->resolved));
-      context.stats.local_bytes +=
-          static_cast<int64_t>(requests[i].ids.size() * tensors[i]->resolved.spec.row_bytes());
+      const size_t row_bytes = tensors[i]->resolved.spec.row_bytes();
+      context.stats.local_bytes += static_cast<int64_t>(requests[i].ids.size() * row_bytes);
+      context.Pulled(requests[i].tensor, RowsFrom::kLocal, requests[i].ids.size(), row_bytes);
     }
     return OkStatus();
   }

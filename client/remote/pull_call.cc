@@ -140,6 +140,7 @@ namespace {
 // The calls, and the bytes that they bring.
 struct PlannedPull {
   std::shared_ptr<PullCalls> calls;
+  std::vector<size_t> row_bytes = {};  // of each request
   int64_t bytes = 0;
   bool asks = false;
 };
@@ -162,8 +163,8 @@ StatusOr<PlannedPull> PlanPull(Cluster* cluster, std::span<const RowRequest> req
     const MutableTensor* const changing = MutableCatalog::AsMutable(tensors[i]);
     HG_RETURN_IF_ERROR(changing == nullptr ? plan.calls->Add(requests[i], *tensors[i])
                                            : plan.calls->Add(requests[i], *changing));
-    plan.bytes +=
-        static_cast<int64_t>(requests[i].ids.size() * tensors[i]->resolved.spec.row_bytes());
+    plan.row_bytes.push_back(tensors[i]->resolved.spec.row_bytes());
+    plan.bytes += static_cast<int64_t>(requests[i].ids.size() * plan.row_bytes.back());
     plan.asks = plan.asks || !requests[i].ids.empty();
   }
   return plan;
@@ -177,8 +178,11 @@ void StartPullRemotely(Cluster* cluster, std::span<const RowRequest> requests, C
                                              [&] { return PlanPull(cluster, requests, context); });
   if (!plan.ok() || !plan->asks) return done(plan.status());
   StatusDone answered = [=, &context, calls = plan->calls, bytes = plan->bytes,
-                         done = std::move(done)](Status status) {
+                         row_bytes = plan->row_bytes, done = std::move(done)](Status status) {
     if (status.ok()) {
+      for (size_t i = 0; i < requests.size(); ++i) {
+        context.Pulled(requests[i].tensor, RowsFrom::kRemote, requests[i].ids.size(), row_bytes[i]);
+      }
       context.stats.remote_bytes += bytes;
       context.stats.rounds += kRoundsOfAnExchange;
     } else {

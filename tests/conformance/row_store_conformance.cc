@@ -14,6 +14,7 @@
 #include "tests/conformance/started_call.h"
 #include "tests/support/local_stores.h"
 #include "tests/support/one_call.h"
+#include "tests/support/told_of_rows.h"
 
 namespace halograph {
 namespace {
@@ -305,7 +306,8 @@ void OnePullOfSeveralTensorsIsOneExchange(const StoreKind& kind) {
     requests[i].positions = positions[i];
     requests[i].out = rows[i];
   }
-  CallContext context;
+  ToldOfRows told;
+  CallContext context{.pulled = &told};
   const Status status = graph.stores.rows->Pull(requests, context);
   ASSERT_TRUE(status.ok()) << ToString(status);
   EXPECT_LE(context.stats.rounds, kRoundsOfAnExchange);
@@ -313,8 +315,11 @@ void OnePullOfSeveralTensorsIsOneExchange(const StoreKind& kind) {
   for (size_t i = 0; i < requests.size(); ++i) {
     EXPECT_TRUE(rows[i] == expected[i]) << requests[i].tensor.ToString();
     bytes += static_cast<int64_t>(rows[i].size());
+    EXPECT_EQ(told.of(requests[i].tensor), (std::pair(std::ssize(ids[i]), std::ssize(rows[i]))))
+        << requests[i].tensor.ToString();
   }
   EXPECT_EQ(context.stats.local_bytes + context.stats.remote_bytes, bytes);
+  EXPECT_EQ(told.bytes(RowsFrom::kRemote), context.stats.remote_bytes);
 }
 
 // All are under way at once, and go on by this thread when they are answered.

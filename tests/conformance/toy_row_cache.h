@@ -38,7 +38,7 @@ class ToyRowCache final : public RowStore {
     }
     HG_RETURN_IF_ERROR(rest_->Pull(rest, context));
     for (size_t i = 0; i < requests.size(); ++i) {
-      if (missing[i].row_bytes > 0) Give(requests[i], missing[i], &context.stats);
+      if (missing[i].row_bytes > 0) Give(requests[i], missing[i], &context);
     }
     return OkStatus();
   }
@@ -63,7 +63,7 @@ class ToyRowCache final : public RowStore {
     }
     return {row_bytes, {ids.begin(), ids.end()}, std::vector<std::byte>(ids.size() * row_bytes)};
   }
-  void Give(const RowRequest& request, const Missing& missing, CallStats* stats) {
+  void Give(const RowRequest& request, const Missing& missing, CallContext* context) {
     const MutexLock lock(mutex_);
     auto& kept = kept_[request.tensor.ToString()];
     const std::byte* row = missing.rows.data();
@@ -76,8 +76,9 @@ class ToyRowCache final : public RowStore {
       std::memcpy(request.out.data() + to * missing.row_bytes, kept.at(request.ids[i]).data(),
                   missing.row_bytes);
     }
-    stats->local_bytes +=
-        static_cast<int64_t>((request.ids.size() - missing.ids.size()) * missing.row_bytes);
+    const size_t had = request.ids.size() - missing.ids.size();
+    context->stats.local_bytes += static_cast<int64_t>(had * missing.row_bytes);
+    context->Pulled(request.tensor, RowsFrom::kCache, had, missing.row_bytes);
   }
 
   const std::shared_ptr<GraphStore> graph_;

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""The HTTP port of a server: what probes, scrapers and people are shown."""
+"""The HTTP port of servers and trainers: what probes, scrapers and people are shown."""
 import json
+import re
 import signal
+import socket
 import urllib.error
 import urllib.request
 
-from harness import programs
+from harness import metrics_page, programs
 from harness.cora_in_two import CoraInTwoTest
+from harness.training import ENDLESS, MEETING, options
 
 
 def get(address, path):
@@ -83,6 +86,92 @@ class HttpPortTest(CoraInTwoTest):
         self.assertIn("drain", get(port, "/readyz")[1])
         self.assertEqual(get(port, "/livez"), (200, "ok\n"))
         server.end()
+
+
+class TrainerPortTest(CoraInTwoTest):
+    SMALL = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1)
+
+    def ranks(self, **given):
+        """Two ranks; what they have in common. Each writes its address to run.rank<r>.addr."""
+        _, addresses = self.box.servers(self.graph, [0, 1])
+        return dict(world_size=2, master_addr="127.0.0.1", master_port=programs.free_port(),
+                    servers=",".join(addresses), epochs=ENDLESS, http_listen="127.0.0.1:0",
+                    http_address_file=self.box.folder / "run.addr", **self.SMALL, **MEETING, **given)
+
+    def port_of(self, process, rank):
+        path = self.box.folder / f"run.rank{rank}.addr"
+
+        def written():
+            self.assertTrue(process.running(), process.text)
+            return path.exists()
+        programs.wait_until(written, f"{path}")
+        return path.read_text().strip()
+
+    def test_a_run_shows_what_its_ranks_count(self):
+        given = self.ranks()
+        first = self.box.start("halograph-train", *options(rank=0, **given))
+        port = self.port_of(first, 0)
+        code, text = get(port, "/readyz")
+        self.assertEqual(code, 503, "it waits for the other rank")
+        self.assertIn("prepares", text)
+        self.assertEqual(json.loads(get(port, "/status")[1])["phase"], "starting")
+        second = self.box.start("halograph-train", *options(rank=1, **given))
+
+        def taken(address):
+            return json.loads(get(address, "/status")[1])["step"]
+        ports = [port, self.port_of(second, 1)]
+        programs.wait_until(lambda: min(map(taken, ports)) > 20, "both took steps")
+        self.assertEqual(get(port, "/readyz"), (200, "ok\n"))
+        for rank, address in enumerate(ports):
+            status = json.loads(get(address, "/status")[1])
+            self.assertEqual((status["program"], status["rank"], status["world_size"], status["servers"]),
+                             ("halograph-train", rank, 2, given["servers"].split(",")))
+            self.assertIn(status["phase"], ("training", "evaluating"))
+            page = metrics_page.printed(get(address, "/metrics")[1])
+            wanted = {metric.name: (metric.kind, set(metric.labels))
+                      for metric in metrics_page.listed_for("halograph-train")}
+            self.assertEqual({name: (kind, labels or set()) for name, (kind, _, labels) in page.items()
+                              if name.startswith("halograph_trainer_")},
+                             {name: rest for name, rest in wanted.items()
+                              if name.startswith("halograph_trainer_")})
+        text = get(port, "/metrics")[1]
+        for stage in ("schedule", "sample", "plan", "gather", "move", "train"):
+            self.assertRegex(text, rf'stage_seconds_total{{rank="0",stage="{stage}",state="busy"}} [\d.]')
+        self.assertRegex(text, r'pull_rows_total{rank="0",source="remote",tensor="node/feat"} [1-9]')
+        self.assertRegex(text, r'pull_rows_total{rank="0",source="cache",tensor="node/feat"} [1-9]')
+        page = get(port, "/ui")[1]
+        self.assertIn("sample", page)
+        for rank in (first, second):
+            rank.signal(signal.SIGTERM)
+        for rank in (first, second):
+            rank.wait()
+        self.assertEqual([], list(self.box.folder.glob("run.rank*.addr")))
+
+    def test_ranks_of_one_process_share_its_port(self):
+        file = self.box.folder / "one.addr"
+        run = self.box.start("halograph-train", *options(
+            graph=self.graph, logical_ranks=2, epochs=ENDLESS, http_listen="127.0.0.1:0",
+            http_address_file=file, **self.SMALL))
+        programs.wait_until(file.exists, f"{file}")
+        address = file.read_text().strip()
+        programs.wait_until(lambda: re.search(r'steps_total{rank="1"} [1-9]', get(address, "/metrics")[1]),
+                            "rank 1 took a step")
+        status = json.loads(get(address, "/status")[1])
+        self.assertEqual((status["rank"], status["ranks_here"], status["world_size"]), (0, 2, 2))
+        run.signal(signal.SIGTERM)
+        run.wait()
+
+    def test_a_port_that_is_taken_costs_nothing(self):
+        log = self.box.folder / "kept.jsonl"
+        log.write_text("{}\n")
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            address = "127.0.0.1:%d" % taken.getsockname()[1]
+            refused = self.box.run("halograph-train", *options(
+                graph=self.graph, log=log, http_listen=address, **self.SMALL))
+        self.assertCode(1, refused, "--http-listen", address)
+        self.assertEqual(log.read_text(), "{}\n")
 
 
 if __name__ == "__main__":

@@ -97,6 +97,7 @@ Status AveragedTraining::EvaluateIfDue(int64_t first, EpochStats* last) {
   const bool at_end = end >= run_.options.epochs;
   if (!result_.Ended() && !at_end && !rules_.DueAfterEpochs(first, end)) return OkStatus();
   const Stopwatch watch;
+  if (run_.metrics != nullptr) run_.metrics->SetPhase(RunPhase::kEvaluating);
   const StatusOr<BothSets> sets = parts_.Evaluate();
   HG_RETURN_IF_ERROR(sets.status());
   result_.stopped = sets->stopped;

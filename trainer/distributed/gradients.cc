@@ -13,7 +13,8 @@ constexpr bool StepAsks::*kAsks[] = {&StepAsks::stop, &StepAsks::checkpoint, &St
 // last of them, beside the first parameters, which travel last.
 constexpr int64_t kInFront = 16;
 constexpr int64_t kFirstAsk = kInFront - std::ssize(kAsks);
-static_assert(kFirstAsk >= 0);
+constexpr int64_t kWaited = kFirstAsk - 1;  // StepAsks::waited
+static_assert(kWaited >= 0);
 
 int64_t ElementsOf(const std::vector<torch::Tensor>& parameters) {
   int64_t elements = 0;
@@ -51,7 +52,7 @@ GradientBuffer::GradientBuffer(const std::vector<torch::Tensor>& parameters, Car
   for (const GradientBucket& bucket : buckets_) {
     pieces_.push_back(image_.host().narrow(0, kInFront + bucket.begin, bucket.count));
   }
-  pieces_.back() = image_.host().narrow(0, kFirstAsk, kInFront - kFirstAsk + buckets_.back().count);
+  pieces_.back() = image_.host().narrow(0, kWaited, kInFront - kWaited + buckets_.back().count);
 }
 
 GradientBuffer::~GradientBuffer() = default;
@@ -107,7 +108,9 @@ Status GradientBuffer::AllReduce(Communicator& communicator, StepAsks* asks) {
   if (!begun_) HG_RETURN_IF_ERROR(BeginTravel(communicator));
   const torch::NoGradGuard no_grad;
   const StepAsks own = asks == nullptr ? StepAsks() : *asks;
-  float* const sent = image_.host().data_ptr<float>() + kFirstAsk;
+  float* const in_front = image_.host().data_ptr<float>();
+  float* const sent = in_front + kFirstAsk;
+  in_front[kWaited] = own.waited;
   for (size_t i = 0; i < std::size(kAsks); ++i) sent[i] = own.*kAsks[i] ? 1 : 0;
   begun_ = false;
   travel_->watch.End();
@@ -115,6 +118,7 @@ Status GradientBuffer::AllReduce(Communicator& communicator, StepAsks* asks) {
   HG_RETURN_IF_ERROR(travel_->thread.Wait());
   image_.AwaitBack();
   if (asks == nullptr) return OkStatus();
+  asks->waited = in_front[kWaited];
   for (size_t i = 0; i < std::size(kAsks); ++i) asks->*kAsks[i] = sent[i] > 0;
   return OkStatus();
 }

@@ -17,13 +17,16 @@
 
 namespace halograph {
 
-// What a rank may ask of all ranks in a step. Whatever one rank decides by itself, by a signal or
-// by its clock, goes along with the gradients: so all take the decision in the same step. A new ask
-// is a field here and a line in gradients.cc.
+// What a rank may ask of all ranks in a step, and what it tells them. Whatever one rank decides by
+// itself, by a signal or by its clock, goes along with the gradients: so all take the decision in
+// the same step. A new ask is a field here and a line in gradients.cc.
 struct StepAsks {
   bool stop = false;        // end training: this step's update is not made
   bool checkpoint = false;  // keep the moment after this step
   bool time_up = false;     // end training with this step
+  // How long this rank stood still for the others in the step before, in seconds; of all ranks, the
+  // sum. Nothing is asked by it: who stands still less than others is who they wait for.
+  float waited = 0;
 
   bool operator==(const StepAsks&) const = default;
 };

@@ -136,8 +136,7 @@ std::vector<PushMark> LearntInputs::Marks() const {
   return marks_.empty() ? std::vector<PushMark>(learnt_.size()) : marks_;
 }
 
-StatusOr<LearntRows> LearntInputs::Pull(const Minibatch& minibatch, const CancelToken* cancel,
-                                        TraceId trace_id) const {
+StatusOr<LearntRows> LearntInputs::Pull(const Minibatch& minibatch, const CallContext& like) const {
   LearntRows rows;
   std::vector<RowRequest> requests;
   if (minibatch.nodes.empty()) return rows;  // without seeds
@@ -151,7 +150,8 @@ StatusOr<LearntRows> LearntInputs::Pull(const Minibatch& minibatch, const Cancel
                         .out = BytesOf(rows.by_type.back()),
                         .after = after[i]});
   }
-  CallContext context{.cancel = cancel, .trace_id = trace_id};
+  CallContext context = InnerContext(like);
+  context.post = nullptr;
   HG_RETURN_IF_ERROR(
       Annotate(rows_->Pull(requests, context), "pulling learnt inputs of a minibatch"));
   rows.stats = context.stats;

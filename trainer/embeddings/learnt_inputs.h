@@ -52,10 +52,10 @@ class LearntInputs {
 
   // Pulls the rows of a minibatch; none of one without seeds. They show all pushes of this rank
   // that have ended, and none of those that have not begun. By any thread, also while another one
-  // pushes. `trace_id` as CallContext's. Throws as libtorch does. Errors as RowStore::Pull, with
-  // what was being done.
-  [[nodiscard]] StatusOr<LearntRows> Pull(const Minibatch& minibatch, const CancelToken* cancel,
-                                          TraceId trace_id = {}) const;
+  // pushes. The call is like `like`, but that it is waited for. Throws as libtorch does. Errors as
+  // RowStore::Pull, with what was being done.
+  [[nodiscard]] StatusOr<LearntRows> Pull(const Minibatch& minibatch,
+                                          const CallContext& like = {}) const;
 
   // Puts rows where the model looks for them. In training their gradients are kept for Push.
   void Give(const LearntRows& rows, bool training, ModelInput* input);

@@ -305,6 +305,7 @@ Status CheckTogether(const TrainOptions& o) {
   HG_RETURN_IF_ERROR(CheckTune(o));
   HG_RETURN_IF_ERROR(CheckAveraging(o));
   HG_RETURN_IF_ERROR(CheckCompact(o));
+  HG_RETURN_IF_ERROR(o.http.Validate());
   if (!o.trace.empty() && o.trace == o.log) {
     return InvalidArgument("--trace and --log are one file, {}: give each its own", o.log);
   }

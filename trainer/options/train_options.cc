@@ -354,6 +354,10 @@ void AddTrainRows(OptionTable& rows, TrainOptions* o, const ModelWords& models) 
   AddMachineRows(rows, o);
   AddCheckpointRows(rows, &o->checkpoint);
   AddOutputRows(rows, o);
+  AddHttpRows(rows, &o->http);
+  for (const char* const name : {"http-listen", "http-address-file", "http-token-file"}) {
+    rows.Find(name)->Mark(kNotRepeated);
+  }
 }
 
 int64_t DefaultEpochs(int64_t steps) {

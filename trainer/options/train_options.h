@@ -12,6 +12,7 @@
 #include "client/remote_options.h"
 #include "common/base/status.h"
 #include "common/graph/partition.h"
+#include "common/http/http_options.h"
 #include "common/program/options.h"
 #include "common/state/options/state_folder_options.h"
 #include "common/storage/json.h"
@@ -149,6 +150,7 @@ struct TrainOptions {
   PredictNodes predict_nodes = PredictNodes::kAll;
   PredictWhat predict_what = PredictWhat::kClass;
   bool quiet = false;  // no progress line
+  HttpOptions http;    // where it shows metrics; of several processes on a machine, of the first
 
   [[nodiscard]] Fanouts AllFanouts() const { return {fanouts, relation_fanouts}; }
   [[nodiscard]] Fanouts AllEvalFanouts() const { return {eval_fanouts, eval_relation_fanouts}; }

@@ -124,13 +124,4 @@ int64_t TraceFile::Microseconds(Clock::time_point when) const {
   return start_microseconds_ + since.count();
 }
 
-std::string TracePathOf(const std::string& path, int rank, int world_size) {
-  if (world_size == 1) return path;
-  const std::filesystem::path given(path);
-  std::filesystem::path own = given.stem();
-  own += fmt::format(".rank{}", rank);
-  own += given.extension();
-  return (given.parent_path() / own).string();
-}
-
 }  // namespace halograph

@@ -78,7 +78,4 @@ class TraceFile {
   int lanes_ HG_GUARDED_BY(mutex_) = 0;
 };
 
-// Where a rank's trace goes: `path`, or of several ranks "trace.rank3.json" for "trace.json".
-[[nodiscard]] std::string TracePathOf(const std::string& path, int rank, int world_size);
-
 }  // namespace halograph

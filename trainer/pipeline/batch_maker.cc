@@ -256,7 +256,7 @@ void BatchMaker::StartPull(const CallContext& like, Step* step, StatusDone done)
   auto features = FeaturePull::Create(recipe_, in_place_, step->nodes_to_gather());
   if (!features.ok()) return EndPull(*call, PullingFeatures(features.status()));
   call->features = *std::move(features);
-  call->context.stats.local_bytes += call->features->bytes_in_place();
+  call->features->CountInPlace(&call->context);
   call->weights = EdgeWeightPull(recipe_.edge_weights, step->minibatch);
   std::span<const RowRequest> asked = call->features->requests();
   if (const auto of_edges = call->weights.requests(); !of_edges.empty()) {

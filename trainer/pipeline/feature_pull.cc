@@ -105,7 +105,7 @@ StatusOr<std::shared_ptr<FeaturePull>> FeaturePull::Create(
                       input.feature.name, input.feature.type);
     }
     if (in_place[type].has_value()) {
-      pull->bytes_in_place_ += static_cast<int64_t>(nodes[type].size() * in_place[type]->row_bytes);
+      pull->in_place_.push_back({input.feature, nodes[type].size(), in_place[type]->row_bytes});
       continue;
     }
     const Incoming& incoming =
@@ -115,6 +115,13 @@ StatusOr<std::shared_ptr<FeaturePull>> FeaturePull::Create(
         {.tensor = input.feature, .ids = nodes[type], .out = incoming.stored()});
   }
   return pull;
+}
+
+void FeaturePull::CountInPlace(CallContext* context) const {
+  for (const InPlaceRows& in_place : in_place_) {
+    context->stats.local_bytes += static_cast<int64_t>(in_place.rows * in_place.row_bytes);
+    context->Pulled(in_place.tensor, RowsFrom::kLocal, in_place.rows, in_place.row_bytes);
+  }
 }
 
 std::vector<FeatureMatrix> FeaturePull::Take() {

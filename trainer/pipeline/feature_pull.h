@@ -41,7 +41,8 @@ class FeaturePull {
 
   // What to pull; nothing where all types are in place.
   [[nodiscard]] std::span<const RowRequest> requests() const { return requests_; }
-  [[nodiscard]] int64_t bytes_in_place() const { return bytes_in_place_; }
+  // Adds to the context's figures the rows that are read where they are.
+  void CountInPlace(CallContext* context) const;
   // Once the rows are there: by node type.
   [[nodiscard]] std::vector<FeatureMatrix> Take();
 
@@ -49,10 +50,16 @@ class FeaturePull {
   class Incoming;  // rows of one tensor
   FeaturePull();
 
+  struct InPlaceRows {
+    TensorRef tensor;
+    size_t rows = 0;
+    size_t row_bytes = 0;
+  };
+
   std::vector<FeatureMatrix> features_;
   std::vector<Incoming> incoming_;
   std::vector<RowRequest> requests_;
-  int64_t bytes_in_place_ = 0;
+  std::vector<InPlaceRows> in_place_;
 };
 
 }  // namespace halograph

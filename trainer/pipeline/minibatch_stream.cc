@@ -286,6 +286,7 @@ void MinibatchStream::Gather(Step* step, const PostWork& post, StatusDone done) 
   CallContext context = ContextOf(*step);
   context.post = post;
   context.ticket = step->ticket;
+  context.pulled = options_.pulled;
   // A ticket whose pull never began is ended all the same, or later steps wait for it for ever.
   const auto drop = [this, ticket = step->ticket] {
     if (ticket.has_value()) options_.cache->Drop(*ticket);

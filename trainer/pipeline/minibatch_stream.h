@@ -75,6 +75,8 @@ struct StreamOptions {
   // thread that plans; null: nobody.
   std::function<void(int64_t rows, int64_t room)> small_cache = {};
   OnStage on_stage = {};  // by any thread; null: nobody
+  // Is told of the rows that steps pull; null: nobody. Outlives the stream.
+  PulledRows* pulled = nullptr;
   // Ends the calls that prepare; null: nobody does. Outlives the stream.
   const CancelToken* cancel = nullptr;
 };
@@ -107,6 +109,9 @@ class MinibatchStream {
   // Of all stages, in order.
   [[nodiscard]] const std::vector<StepStage>& stages() const { return pipeline_->stages(); }
   [[nodiscard]] std::vector<StageSeconds> Seconds() const { return pipeline_->Seconds(); }
+  [[nodiscard]] std::vector<StageSeconds> ThreadSeconds() const {
+    return pipeline_->ThreadSeconds();
+  }
   void Limit(size_t stage, size_t threads) { pipeline_->Limit(stage, threads); }
   [[nodiscard]] size_t threads(size_t stage) const { return pipeline_->threads(stage); }
   // Steps that must be allowed to be sampled ahead of what is taken, whatever the number of

@@ -54,19 +54,33 @@ void StageClock::Change(size_t stage, StageState from, StageState to) {
   ++changed.threads[static_cast<size_t>(to)];
 }
 
-std::vector<StageSeconds> StageClock::Read() const {
+std::vector<StageClock::Stage> StageClock::Stages() const {
   const MutexLock lock(mutex_);
   const double now = now_();
+  std::vector<Stage> stages = stages_;
+  for (Stage& stage : stages) Count(now, &stage);
+  return stages;
+}
+
+std::vector<StageSeconds> StageClock::Read() const {
   std::vector<StageSeconds> read;
-  for (Stage stage : stages_) {
-    Count(now, &stage);
+  for (const Stage& stage : Stages()) {
     const double all = std::accumulate(stage.seconds.begin(), stage.seconds.end(), 0.0);
-    const double counted = all - stage.seconds[static_cast<size_t>(StageState::kParked)];
+    const double counted = all - stage.Of(StageState::kParked);
     const double elapsed = all / static_cast<double>(stage.all);
     const auto of = [&](StageState state) {
-      return counted > 0 ? stage.seconds[static_cast<size_t>(state)] / counted * elapsed : 0.0;
+      return counted > 0 ? stage.Of(state) / counted * elapsed : 0.0;
     };
     read.push_back({of(StageState::kBusy), of(StageState::kStarved), of(StageState::kBlocked)});
+  }
+  return read;
+}
+
+std::vector<StageSeconds> StageClock::ReadThreads() const {
+  std::vector<StageSeconds> read;
+  for (const Stage& stage : Stages()) {
+    read.push_back({stage.Of(StageState::kBusy), stage.Of(StageState::kStarved),
+                    stage.Of(StageState::kBlocked)});
   }
   return read;
 }

@@ -19,7 +19,7 @@ enum class StageState : uint8_t {
   kParked,   // may not work: in no mean
 };
 
-// Seconds of a stage; of several threads, the mean over them.
+// Seconds of a stage: of several threads, the mean over them, unless it says the sum.
 struct StageSeconds {
   double busy = 0;
   double starved = 0;
@@ -44,6 +44,8 @@ class StageClock {
   void Change(size_t stage, StageState from, StageState to);
   // Of each stage, up to now.
   [[nodiscard]] std::vector<StageSeconds> Read() const;
+  // The same as sums over the threads, which never become less, whoever is parked.
+  [[nodiscard]] std::vector<StageSeconds> ReadThreads() const;
 
  private:
   static constexpr size_t kStates = 4;
@@ -52,8 +54,12 @@ class StageClock {
     std::array<double, kStates> seconds = {};  // of all threads, up to `since`
     double since = 0;
     size_t all = 1;
+
+    [[nodiscard]] double Of(StageState state) const { return seconds[static_cast<size_t>(state)]; }
   };
   static void Count(double now, Stage* stage);
+  // As they are now.
+  [[nodiscard]] std::vector<Stage> Stages() const;
 
   const Now now_;
   mutable Mutex mutex_;

@@ -171,6 +171,8 @@ class StagePipeline {
   [[nodiscard]] size_t threads(size_t stage) const { return threads_of_[stage]; }
   // Of each stage, in order: means over its threads.
   [[nodiscard]] std::vector<StageSeconds> Seconds() const { return clock_.Read(); }
+  // As sums over the threads (stage_clock.h).
+  [[nodiscard]] std::vector<StageSeconds> ThreadSeconds() const { return clock_.ReadThreads(); }
   [[nodiscard]] const std::vector<Stage>& stages() const { return stages_; }
 
   // Begins nothing more, waits for what is under way, joins the threads. Idempotent. What a stage

@@ -216,6 +216,8 @@ Status RunCommandOf(TrainCommand command, const InferOptions& infer, Session& se
   const bool first = session.options.rank == 0;
   if (first) HG_RETURN_IF_ERROR(log.Write(ConfigLine(session, inputs.features, inputs.learnt)));
   HG_RETURN_IF_ERROR(MakeModel(session, inputs));
+  session.metrics->SetPhase(command == TrainCommand::kInfer ? RunPhase::kInferring
+                                                            : RunPhase::kEvaluating);
   Outcome outcome;
   HG_RETURN_IF_ERROR(TakeWeights(session, inputs, infer, &outcome.final));
   HG_RETURN_IF_ERROR(command == TrainCommand::kInfer ? Infer(session, infer, &outcome)
@@ -234,6 +236,7 @@ Status RunInference(TrainCommand command, const TrainOptions& options, const Inf
   if (options.rank == 0 && !options.predict.empty()) {
     HG_RETURN_IF_ERROR(CheckPredictionPath(options.predict));
   }
+  HG_ASSIGN_OR_RETURN(const std::unique_ptr<RunPort> port, RunPort::Open(options));
   TrainLog log;
   if (options.rank == 0) {
     HG_ASSIGN_OR_RETURN(log, TrainLog::Create(options.log));
@@ -243,7 +246,7 @@ Status RunInference(TrainCommand command, const TrainOptions& options, const Inf
   // Full batches would bring all nodes into each chunk.
   if (infer.exact) resolved.tasks.node.full_batch = false;
   return RunInFrame(resolved, stop, command == TrainCommand::kInfer ? "inferring" : "evaluating",
-                    log, [&](Session& session) {
+                    log, *port, [&](Session& session) {
                       return UnlessStopped(session, RunCommandOf(command, infer, session, log));
                     });
 }

@@ -52,6 +52,7 @@ class SourceOfRun : public PartSource {
     session.options.seed = SubKey(run_.options.seed, static_cast<uint64_t>(part));
     session.stop = run_.stop;
     session.trace = run_.trace;
+    session.metrics = run_.metrics;
     session.told_of_memory = run_.told_of_memory;
     session.feature_scales = run_.feature_scales;
     session.tables = run_.tables;

@@ -14,6 +14,7 @@
 #include "trainer/averaging/averaged_training.h"
 #include "trainer/checkpoint/checkpoints.h"
 #include "trainer/distributed/wait_together.h"
+#include "trainer/options/rank_path.h"
 #include "trainer/output/epoch_line.h"
 #include "trainer/output/event_file.h"
 #include "trainer/output/prediction_file.h"
@@ -178,6 +179,7 @@ Status Stopped(const Session& session) {
 // full disk takes none of it.
 Status Finish(Session& session, const RunInputs& inputs, PartSource* parts,
               const TrainResult& result, const Stopwatch& run, Records& records) {
+  session.metrics->SetPhase(RunPhase::kEnding);
   RunSummary summary = SummaryOf(session, result);
   if (session.options.rank == 0 && !session.options.part_only) {
     summary.unlike = FindUnlikeColumns(session, inputs.features);
@@ -208,7 +210,7 @@ StatusOr<std::vector<std::shared_ptr<TraceFile>>> CreateTraces(const TrainOption
     const TrainOptions own = OptionsOfRank(options, index);
     HG_ASSIGN_OR_RETURN(
         traces[static_cast<size_t>(index)],
-        TraceFile::Create(TracePathOf(own.trace, own.rank, own.world_size), own.rank));
+        TraceFile::Create(PathOfRank(own.trace, own.rank, own.world_size), own.rank));
   }
   return traces;
 }
@@ -264,13 +266,15 @@ Status RunTraining(const TrainOptions& options, StopSignal& stop) {
     // Before the log is begun anew: it may be of the run whose checkpoints are there.
     HG_ASSIGN_OR_RETURN(goes_on, Checkpoints::GoesOn(options.checkpoint));
   }
+  // Before files are begun anew: a port that is taken costs none of them.
+  HG_ASSIGN_OR_RETURN(const std::unique_ptr<RunPort> port, RunPort::Open(options));
   HG_ASSIGN_OR_RETURN(auto traces, CreateTraces(options));
   if (options.rank == 0) {
     HG_ASSIGN_OR_RETURN(records.log, options.checkpoint.resume ? TrainLog::GoOn(options.log)
                                                                : TrainLog::Create(options.log));
     HG_ASSIGN_OR_RETURN(records.events, EventFile::Create(options.tensorboard));
   }
-  return RunInFrame(options, stop, "preparing", records.log, [&](Session& session) {
+  return RunInFrame(options, stop, "preparing", records.log, *port, [&](Session& session) {
     session.trace = std::move(traces[static_cast<size_t>(session.seat.index)]);
     return RunPrepared(session, goes_on, records);
   });

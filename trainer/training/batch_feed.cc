@@ -96,6 +96,7 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
     stream.small_cache = SayOfSmallCache(session);
   }
   stream.on_stage = StageTracer(session);
+  stream.pulled = session.metrics.get();
   stream.cancel = cancel;
   return stream;
 }
@@ -209,9 +210,10 @@ std::vector<torch::Tensor> ListsOf(const Minibatch& minibatch, const torch::Tens
 
 Status PullLearnt(const Session& session, const CancelToken* cancel, Step* step) {
   const Stopwatch watch;
-  HG_ASSIGN_OR_RETURN(
-      LearntRows rows,
-      session.learnt->Pull(step->minibatch, cancel, TraceIdOf(session.options.rank, step->key)));
+  const CallContext like{.cancel = cancel,
+                         .trace_id = TraceIdOf(session.options.rank, step->key),
+                         .pulled = session.metrics.get()};
+  HG_ASSIGN_OR_RETURN(LearntRows rows, session.learnt->Pull(step->minibatch, like));
   step->learnt = rows.stats;
   step->learn_seconds = watch.Seconds();
   RowsOf(step).learnt = std::move(rows);
@@ -363,6 +365,15 @@ std::vector<BatchFeed::StageTime> BatchFeed::StageTimes() const {
   const std::vector<StageSeconds> seconds = stream_.Seconds();
   for (size_t stage = 0; stage < seconds.size(); ++stage) {
     times.push_back({stream_.stages()[stage].name, seconds[stage]});
+  }
+  return times;
+}
+
+std::map<std::string, StageSeconds> BatchFeed::ThreadTimes() const {
+  std::map<std::string, StageSeconds> times;
+  const std::vector<StageSeconds> seconds = stream_.ThreadSeconds();
+  for (size_t stage = 0; stage < seconds.size(); ++stage) {
+    times[stream_.stages()[stage].name] = seconds[stage];
   }
   return times;
 }

@@ -5,6 +5,7 @@
 // `move` (tensors).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -107,6 +108,8 @@ class BatchFeed {
   };
   // Of the stages, in order, since the feed was made.
   [[nodiscard]] std::vector<StageTime> StageTimes() const;
+  // By name, as sums over the threads. By any thread.
+  [[nodiscard]] std::map<std::string, StageSeconds> ThreadTimes() const;
 
  private:
   [[nodiscard]] int64_t LeastAhead() const;

@@ -22,6 +22,7 @@
 #include "trainer/seeds/seed_split.h"
 #include "trainer/tasks/task.h"
 #include "trainer/training/device_rows.h"
+#include "trainer/training/train_metrics.h"
 
 namespace halograph {
 
@@ -39,6 +40,8 @@ struct Session {
   Stopwatch since_start;  // of the run
   StopSignal* stop = nullptr;
   std::shared_ptr<TraceFile> trace;  // of this rank (--trace); or null
+  // Of this rank; or null: nobody reads them. Before the stores: their calls count.
+  std::shared_ptr<TrainMetrics> metrics;
   // Ends the calls that opening, training and evaluation make of the stores; a stop signal cancels
   // it. Predictions are made all the same, so that a stopped run leaves them. Before the stores: it
   // outlives their calls.

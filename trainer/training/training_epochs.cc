@@ -137,6 +137,9 @@ StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step, i
 }
 
 StatusOr<EpochStats> TrainingLoop::RunSteps(int64_t epoch, int64_t first_step, int64_t end_step) {
+  metrics_->SetPhase(RunPhase::kTraining);
+  metrics_->SetPlace(epoch, steps_done_);
+  const StepClock::Doing busy(&metrics_->clock(), StageState::kBusy);
   StartLap();
   session_.model->train();
   if (first_step == 0) {
@@ -191,6 +194,8 @@ Status TrainingLoop::EvaluateWithin(EpochStats* stats) {
 
 Status TrainingLoop::EvaluateSets(EpochStats* stats) {
   const TracedWork traced(session_, "evaluate");
+  const TrainMetrics::InPhase evaluating(metrics_.get(), RunPhase::kEvaluating);
+  const StepClock::Doing parked(&metrics_->clock(), StageState::kParked);
   const Stopwatch watch;
   HG_RETURN_IF_ERROR(AverageBuffers(*session_.model, *session_.ranks));
   for (const auto& [purpose, figures] :

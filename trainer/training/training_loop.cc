@@ -1,6 +1,7 @@
 #include "trainer/training/training_loop.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -13,6 +14,17 @@
 
 namespace halograph {
 namespace {
+
+std::chrono::nanoseconds Nanoseconds(double seconds) {
+  return std::chrono::nanoseconds(std::llround(seconds * 1e9));
+}
+
+// The session's, or of nobody who reads them.
+std::shared_ptr<TrainMetrics> MetricsOf(const Session& session) {
+  if (session.metrics != nullptr) return session.metrics;
+  return std::make_shared<TrainMetrics>(std::make_shared<MetricRegistry>(), session.options.rank,
+                                        session.options.world_size);
+}
 
 void CountBatch(const Step& batch, EpochFigures* figures) {
   EpochFigures& f = *figures;
@@ -54,15 +66,18 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
                  session.device),
       optimizer_(session.options.optimizer, parameters_, session.options.learning_rate,
                  session.options.weight_decay),
+      metrics_(MetricsOf(session)),
       feed_(session, BatchPurpose::kTrain, *session.task->source(BatchPurpose::kTrain), start.epoch,
             start.step, OnSignal::kEnd,
             ThreadTuner::FirstAhead(session.options, start.so_far.threads)),
+      stages_(metrics_, [this] { return feed_.ThreadTimes(); }),
       length_(LengthOfRun(session.options.epochs, feed_.steps_per_epoch(),
                           session.options.control.max_steps)),
       under_way_(std::move(start.under_way)),
       late_(session,
             [this](const Step& batch, double loss, const std::vector<torch::Tensor>& scores) {
               under_way_.figures[Figure::kLoss] += loss;
+              metrics_->loss->Set(loss / std::max(1.0, static_cast<double>(batch.rows)));
               session_.task->Measure(scores, batch, under_way_.metric);
             }),
       result_(std::move(start.so_far)),
@@ -72,6 +87,7 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
       next_step_(start.step),
       steps_done_(start.steps_done) {
   under_way_.metric.resize(session.task->metric().sums, 0);
+  metrics_->sample_threads->Set(session.sampler.minibatches);
   if (session.options.tune) tuner_.emplace(session, feed_, result_.threads, std::move(on_choice));
 }
 
@@ -81,19 +97,24 @@ Status TrainingLoop::TakeStep(int64_t epoch, int64_t step, EpochFigures* figures
   const TracedWork traced(session_, "train",
                           next != nullptr ? std::optional(next->key) : std::nullopt);
   // A rank that is to stop goes along to the step's collective once more, to say so.
+  const double waited_before = waited_;
   StepAsks asks{.stop = next == nullptr,
                 .checkpoint = keeper_ != nullptr && keeper_->Wants(steps_done_ + 1),
-                .time_up = rules_.TimeIsUp()};
+                .time_up = rules_.TimeIsUp(),
+                .waited = static_cast<float>(waited_before)};
+  waited_ = 0;
   HG_RETURN_IF_ERROR(gradients_.Begin(*session_.ranks));
   HG_ASSIGN_OR_RETURN(const double weight, StepWeight(next.get(), step, figures));
   if (keeper_ != nullptr) buffers_before_.Keep();
   if (!asks.stop) HG_RETURN_IF_ERROR(Learn(next, epoch, step, weight, figures));
 
-  const Stopwatch sync_watch;
-  if (!MayBeToldLate()) HG_RETURN_IF_ERROR(late_.TakeAllBut(0));
-  after_moment_ = false;
-  HG_RETURN_IF_ERROR(gradients_.AllReduce(*session_.ranks, &asks));
-  (*figures)[Figure::kSyncWait] += sync_watch.Seconds();
+  {
+    const SyncWait waiting(*this, figures);
+    if (!MayBeToldLate()) HG_RETURN_IF_ERROR(late_.TakeAllBut(0));
+    after_moment_ = false;
+    HG_RETURN_IF_ERROR(gradients_.AllReduce(*session_.ranks, &asks));
+  }
+  metrics_->SetWaits(asks.waited, waited_before);
   if (asks.stop) {
     if (keeper_ != nullptr) {  // another rank stops, this one has learnt
       buffers_before_.PutBack();
@@ -109,6 +130,16 @@ Status TrainingLoop::TakeStep(int64_t epoch, int64_t step, EpochFigures* figures
   HG_RETURN_IF_ERROR(late_.TakeAllBut(0));
   after_moment_ = true;
   return keeper_->Keep(Moment());
+}
+
+TrainingLoop::SyncWait::SyncWait(TrainingLoop& loop, EpochFigures* figures)
+    : loop_(loop), figures_(figures), blocked_(&loop.metrics_->clock(), StageState::kBlocked) {}
+
+TrainingLoop::SyncWait::~SyncWait() {
+  const double seconds = watch_.Seconds();
+  (*figures_)[Figure::kSyncWait] += seconds;
+  loop_.waited_ += seconds;
+  loop_.metrics_->sync_wait->Add(Nanoseconds(seconds));
 }
 
 // A loss that is no number goes to no other rank and to no store, is not told as what follows from
@@ -133,7 +164,10 @@ Status TrainingLoop::EndStep(Step& next, int64_t epoch, int64_t step, EpochFigur
   if (tuner_.has_value()) {
     HG_RETURN_IF_ERROR(tuner_->Took(lap_.Seconds()));
     result_.threads = tuner_->chosen();
+    if (result_.threads.has_value()) metrics_->sample_threads->Set(result_.threads->sample);
   }
+  metrics_->TookStep({.seconds = lap_.Seconds(), .seeds = next.rows});
+  metrics_->SetPlace(epoch, steps_done_);
   CountSeconds();
   on_step_(feed_.shards().SeedsInStep(session_.options.batch_size, step));
   return OkStatus();
@@ -141,13 +175,18 @@ Status TrainingLoop::EndStep(Step& next, int64_t epoch, int64_t step, EpochFigur
 
 StatusOr<std::shared_ptr<Step>> TrainingLoop::NextStep(EpochFigures* figures) {
   FeedWaits waits;
-  auto next = feed_.Next(&waits);
+  auto next = [&] {
+    const StepClock::Doing starved(&metrics_->clock(), StageState::kStarved);
+    return feed_.Next(&waits);
+  }();
   if (!next.ok()) {
     if (session_.stop->requested()) return std::shared_ptr<Step>();
     return next.status();
   }
   (*figures)[Figure::kSampleWait] += waits.sample_s;
   (*figures)[Figure::kFeatureWait] += waits.feature_s;
+  metrics_->wait->Add(Nanoseconds(waits.sample_s + waits.feature_s));
+  metrics_->sampled_edges->Add(next->minibatch.sampled_edges);
   CountBatch(*next, figures);
   CountServers(*next);
   if (next->counts()) (*figures)[Figure::kLossWeight] += session_.task->LossWeight(*next);
@@ -174,13 +213,12 @@ StatusOr<double> TrainingLoop::StepWeight(const Step* next, int64_t step, EpochF
   if (!session_.task->weighs_rows()) {
     return static_cast<double>(feed_.shards().SeedsInStep(session_.options.batch_size, step));
   }
-  const Stopwatch watch;
+  const SyncWait waiting(*this, figures);
   const bool counts = next != nullptr && next->counts();
   const double own = counts ? session_.task->LossWeight(*next) : 0;
   torch::Tensor sum = torch::full({1}, own, torch::kFloat64);
   HG_RETURN_IF_ERROR(
       session_.ranks->AllReduceSum(sum, "all-reduce of the weight of a step's rows"));
-  (*figures)[Figure::kSyncWait] += watch.Seconds();
   const auto weight = sum.item<double>();
   return weight > 0 ? weight : 1;  // nothing weighs anything: nor is there a loss
 }
@@ -214,8 +252,13 @@ Status TrainingLoop::ComputeGradients(std::shared_ptr<const Step> batch, const M
 Status TrainingLoop::PushGradients(const Step& batch, EpochFigures* figures) {
   if (session_.learnt == nullptr) return OkStatus();
   const Stopwatch waiting;
-  feed_.AwaitPulls();
+  {
+    const StepClock::Doing starved(&metrics_->clock(), StageState::kStarved);
+    feed_.AwaitPulls();
+  }
   (*figures)[Figure::kFeatureWait] += waiting.Seconds();
+  metrics_->wait->Add(Nanoseconds(waiting.Seconds()));
+  const StepClock::Doing blocked(&metrics_->clock(), StageState::kBlocked);
   const Stopwatch watch;
   // The ranks have agreed on the step: a signal that comes now takes none of its pushes away.
   HG_RETURN_IF_ERROR(

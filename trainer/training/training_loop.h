@@ -25,6 +25,7 @@
 #include "trainer/training/schedule.h"
 #include "trainer/training/session.h"
 #include "trainer/training/thread_tuner.h"
+#include "trainer/training/train_metrics.h"
 #include "trainer/training/train_result.h"
 
 namespace halograph {
@@ -151,6 +152,21 @@ class TrainingLoop {
   // what was evaluated.
   [[nodiscard]] Status EvaluateWithin(EpochStats* stats);
 
+  // Counts what the rank waits for others while it lives.
+  class [[nodiscard]] SyncWait {
+   public:
+    SyncWait(TrainingLoop& loop, EpochFigures* figures);
+    ~SyncWait();
+    SyncWait(const SyncWait&) = delete;
+    SyncWait& operator=(const SyncWait&) = delete;
+
+   private:
+    TrainingLoop& loop_;
+    EpochFigures* const figures_;
+    const StepClock::Doing blocked_;
+    const Stopwatch watch_;
+  };
+
   // This rank's minibatch; null after a signal.
   [[nodiscard]] StatusOr<std::shared_ptr<Step>> NextStep(EpochFigures* figures);
   // What the stages waited for servers while they prepared it.
@@ -182,12 +198,15 @@ class TrainingLoop {
   KeptTensors buffers_before_;                // the step, where moments are kept
   GradientBuffer gradients_;
   Optimizer optimizer_;
+  const std::shared_ptr<TrainMetrics> metrics_;
   BatchFeed feed_;
+  const TrainMetrics::Stages stages_;  // of the feed
   std::optional<ThreadTuner> tuner_;
   const RunLength length_;
   EpochSums under_way_;       // of the epoch's minibatches, up to next_step_ between two steps
   LateFigures late_;          // of steps that under_way_ has the rest of
   bool after_moment_ = true;  // a moment is kept that no step has followed
+  double waited_ = 0;         // for other ranks in the step under way, seconds
   // Since the last time that under_way_ counted; and what the feed's stages had come to then.
   Stopwatch lap_;
   std::vector<BatchFeed::StageTime> lap_stages_;

@@ -131,7 +131,7 @@ class DeviceRunsTest : public FakeOrdersTest {
     Minibatch all;
     all.nodes = {{}};
     for (int64_t node = 0; node < 120; ++node) all.nodes[0].push_back(node);
-    const auto rows = session.learnt->Pull(all, nullptr);
+    const auto rows = session.learnt->Pull(all);
     EXPECT_TRUE(rows.ok()) << rows.status();
     found->push_back(rows->by_type[0].detach().clone());
   }

@@ -219,6 +219,9 @@ TEST(GradientBufferTest, AllRanksLearnWhatOneAsksFor) {
       StepAsks time{.time_up = ranks->rank() == 2};
       ASSERT_TRUE(gradients.AllReduce(*ranks, &time).ok());
       EXPECT_EQ(time, StepAsks{.time_up = true});
+      StepAsks waits{.waited = static_cast<float>(ranks->rank()) + 0.5F};
+      ASSERT_TRUE(gradients.AllReduce(*ranks, &waits).ok());
+      EXPECT_EQ(waits, StepAsks{.waited = 4.5F}) << "the sum, and nothing is asked by it";
     }
     EXPECT_EQ(gradients.flat().numel(), 2);
     ASSERT_TRUE(ranks->Barrier("end").ok());

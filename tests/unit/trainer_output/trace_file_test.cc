@@ -162,12 +162,5 @@ TEST_F(TraceFileTest, WhatCannotBeWrittenIsToldWithWhatToDo) {
   EXPECT_THAT(Message(device), HasSubstr("--trace /dev/null: this is no regular file"));
 }
 
-TEST(TracePathTest, EachOfSeveralRanksHasItsOwn) {
-  EXPECT_EQ(TracePathOf("a/trace.json", 0, 1), "a/trace.json");
-  EXPECT_EQ(TracePathOf("a/trace.json", 0, 4), "a/trace.rank0.json");
-  EXPECT_EQ(TracePathOf("trace.v2.json", 3, 4), "trace.v2.rank3.json");
-  EXPECT_EQ(TracePathOf("a.b/trace", 3, 4), "a.b/trace.rank3");
-}
-
 }  // namespace
 }  // namespace halograph

@@ -625,6 +625,22 @@ TEST(StageClockTest, ThreadsThatMayNotWorkAreInNoMean) {
   EXPECT_DOUBLE_EQ(clock.Read()[0].starved, 1);
 }
 
+// A mean over threads that may work becomes less when one more may; what is scraped must not.
+TEST(StageClockTest, SumsOverThreadsNeverBecomeLess) {
+  double now = 0;
+  StageClock clock({2}, [&] { return now; });
+  clock.Change(0, StageState::kStarved, StageState::kBusy);
+  clock.Change(0, StageState::kStarved, StageState::kParked);
+  now += 10;
+  EXPECT_DOUBLE_EQ(clock.ReadThreads()[0].busy, 10);
+  clock.Change(0, StageState::kBusy, StageState::kStarved);
+  clock.Change(0, StageState::kParked, StageState::kStarved);
+  now += 10;
+  EXPECT_LT(clock.Read()[0].busy, 10);
+  EXPECT_DOUBLE_EQ(clock.ReadThreads()[0].busy, 10);
+  EXPECT_DOUBLE_EQ(clock.ReadThreads()[0].starved, 20);
+}
+
 TEST(StageClockTest, WithoutThreadsAStageIsBusyWhileItRuns) {
   double now = 0;
   const auto takes = [&](double seconds) {
