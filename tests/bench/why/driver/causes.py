@@ -30,6 +30,8 @@ class Cause:
 
 # A step with little to compute, for which rows come from servers.
 LIGHT = ("--hidden", "16", "--cache", "off")
+# The same with small messages, of which the number counts, and not the bytes.
+SMALL = (*LIGHT, "--batch-size", "32", "--fanouts", "5,5")
 
 
 def address_of(server):
@@ -42,10 +44,10 @@ def rank(number):
 
 CAUSES = (
     Cause("healthy", "computing", rank(0), train=("--hidden", "256")),
-    Cause("delay", "delay", address_of(SLOW), delay_us=2500, train=LIGHT),
+    Cause("delay", "delay", address_of(SLOW), delay_us=2500, train=SMALL),
     # Server 1 shares its core with a program that never rests.
     Cause("busy-core", "busy-processors", address_of(SLOW), burners=(1, 1),
-          cores={"server1": {1}, "server0": {0}, "rank0": {0}}, train=LIGHT),
+          cores={"server1": {1}, "server0": {0}, "rank0": {0}}, train=SMALL),
     Cause("slow-fsync", "slow-sync", lambda cluster: f"part {SLOW} at {cluster.addresses[SLOW]}",
           slow_sync_ms=30, server=("--sync", "always"), state=True,
           train=("--hidden", "16", "--embed", "node:32")),

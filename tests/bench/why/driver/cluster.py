@@ -9,7 +9,7 @@ from hosts.processes import Group, ProcessError
 
 TRAINERS, SERVERS = 0, (1, 2)  # hosts
 SERVER_PORT, PROXY_PORT, MASTER_PORT = 7000, 7100, 7200
-START_S = 120
+START_S = 60
 LOOK_S = 60
 BURN = "while True: pass"
 TRAIN = ("--threads", "1", "--sample-threads", "2", "--batch-size", "256", "--fanouts", "10,10", "--epochs",
@@ -85,7 +85,7 @@ class Cluster:
                  "--world-size", self.cause.ranks, "--http-listen", "127.0.0.1:0", "--http-address-file",
                  self.folder / f"http{rank}", *TRAIN, *self.cause.train]
         if self.cause.ranks > 1:
-            words += ["--master-addr", "127.0.0.1", "--master-port", MASTER_PORT]
+            words += ["--master-addr", self.network.address(TRAINERS), "--master-port", MASTER_PORT]
         if "--topology" in self.cause.train:
             words += ["--cache-dir", self.folder / "cache"]
         return words + ["--log", self.folder / "log"] if rank == 0 else words
