@@ -101,7 +101,7 @@ TEST_F(PeersServerTest, EachShowsAllAndWhoIsDown) {
   EXPECT_THAT(Page(a, "/ui"), HasSubstr(b));
 
   second.reset();
-  Json gone;
+  Json gone = Json::object();
   while (gone.value("error", "").empty()) gone = Cluster(a).at("servers").at(1);
   EXPECT_EQ(gone.at("address"), b);
   EXPECT_TRUE(gone.at("stats").is_null());
