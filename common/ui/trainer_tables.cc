@@ -98,7 +98,9 @@ Table Pulls(const TrainerFigures& trainer) {
 Table Ranks(const TrainerFigures& trainer) {
   Table table{.id = "ranks",
               .title = "Ranks",
-              .note = "How much later than the first rank each came to the last meeting of all.",
+              .note =
+                  "How much later than the mean of the ranks each came to the last meeting of all "
+                  "(-: earlier).",
               .columns = {{"Rank"}, {"Later by", true}},
               .rows = {},
               .empty = "This rank trains alone, or has not met the others yet."};

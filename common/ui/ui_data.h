@@ -160,7 +160,7 @@ struct PulledRows {
 
 struct RankDelay {
   std::string rank = {};
-  double seconds = 0;  // behind the first rank at the last meeting
+  double seconds = 0;  // later than the mean of the ranks at the last meeting; below 0: earlier
 };
 
 struct TrainerFigures {

@@ -49,8 +49,9 @@ PANELS = [
           ("computes", f"""{a_step(f"{STEP}_sum")}
             - {a_step("halograph_trainer_wait_seconds_total")}
             - {a_step("halograph_trainer_sync_wait_seconds_total")}"""), unit="s", stacked=True),
-    lines("Later than the first rank", "Seconds, at the last meeting. A rank that always stands out holds up all "
-          "others.", ("{{rank}}", f"halograph_trainer_straggler_seconds{RANKS}"), unit="s"),
+    lines("Later than the other ranks", "Seconds after the mean of the ranks, at the last meeting. A rank that "
+          "always stands out holds up all others.",
+          ("{{rank}}", f"halograph_trainer_straggler_seconds{RANKS}"), unit="s"),
 
     lines("Stages: busy", "Threads at work, by stage. The stage whose threads are all busy bounds the step.",
           ("{{stage}}", f"""sum by (stage) ({rate("halograph_trainer_stage_seconds_total",

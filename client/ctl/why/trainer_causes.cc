@@ -94,8 +94,9 @@ std::optional<Finding> OthersUnknown(const RankPicture& rank) {
                              Percent(rank.meeting));
   finding.evidence.push_back(SplitOfStep(rank));
   if (!worst.empty()) {
-    finding.evidence.push_back(fmt::format("{} came {} after the first to the last meeting",
-                                           finding.culprit, ShortSeconds(late)));
+    finding.evidence.push_back(
+        fmt::format("{} came {} later than the mean of the ranks to the last meeting",
+                    finding.culprit, ShortSeconds(late)));
   }
   finding.advice = "name the ports of all ranks (--trainer), to see what is long in the slow one";
   return finding;
@@ -125,8 +126,8 @@ std::optional<Finding> FindStraggler(const Picture& picture) {
   const auto late =
       slowest->evidence->metrics.Gauge(kLate, {{"rank", std::to_string(slowest->rank)}});
   if (late && *late > 0) {
-    finding.evidence.push_back(
-        fmt::format("it came {} after the first to the last meeting", ShortSeconds(*late)));
+    finding.evidence.push_back(fmt::format(
+        "it came {} later than the mean of the ranks to the last meeting", ShortSeconds(*late)));
   }
   CompareRanks(*slowest, *most, &finding);
   return finding;
