@@ -10,6 +10,7 @@
 
 #include "common/base/mutex.h"
 #include "common/base/status.h"
+#include "proto/methods/methods.h"
 #include "server/runtime/client_table.h"
 #include "server/runtime/slow_calls.h"
 
