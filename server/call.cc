@@ -74,7 +74,10 @@ class Call final : public grpc::ServerUnaryReactor {
     // Whether the reply went out, not whether its work was cancelled: that has ended.
     if (context_->IsCancelled()) {
       if (given_up) environment_.metrics->Unread();
-      if (ok()) code_ = absl::StatusCode::kCancelled;
+      if (ok()) {
+        code_ = absl::StatusCode::kCancelled;
+        reply_bytes_ = 0;  // they did not get out
+      }
     }
     const std::string status = absl::StatusCodeToString(code_);
     if (ok()) environment_.metrics->Sent(logged_.method, took - answering_);

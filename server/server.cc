@@ -319,7 +319,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   for (const ServiceRow& row : kServiceRows) {
     HG_ASSIGN_OR_RETURN(state->services.emplace_back(), row.make(context));
   }
-  state->graph_readers = AddGraphMetrics(&state->metrics, *context.graph,
+  state->graph_readers = AddGraphMetrics(&state->metrics, context.graph,
                                          {.states = context.states,
                                           .folder = options.state.folder,
                                           .log_limit_bytes = options.state.log_bytes});

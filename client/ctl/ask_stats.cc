@@ -111,7 +111,7 @@ Status Fill(const v1::StatsReply& reply, ServerReading* reading) {
     reading->ended += method.calls();
   }
   for (const v1::Metric& metric : reply.metrics()) Add(metric, &reading->metrics);
-  reading->without_metrics = reply.metrics().empty();
+  reading->without_metrics = reply.metrics().empty() && reply.left_out().empty();
   if (reading->without_metrics) {
     for (const v1::MethodStats& method : reply.methods()) AddCalls(method, &reading->metrics);
     for (const v1::PartState& part : reply.state()) AddSyncs(part, &reading->metrics);

@@ -1,6 +1,7 @@
 #include "common/metrics/processor_wait.h"
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <memory>
 #include <string>
@@ -14,8 +15,16 @@
 namespace halograph {
 namespace {
 
-// "4521876 140305 3": nanoseconds that it ran, and that it waited, and how often it ran.
+// What a thread's file says.
+struct Waited {
+  std::optional<int64_t> nanoseconds;
+  bool ended = false;  // the thread: it has no file any more
+};
+
+// "4521876 140305 3": nanoseconds that it ran, and that it waited, and how often it ran. Where the
+// kernel does not count, all three are 0.
 std::optional<int64_t> WaitIn(std::string_view schedstat) {
+  if (schedstat.starts_with("0 0 0")) return {};
   const size_t first = schedstat.find(' ');
   if (first == std::string_view::npos) return {};
   const char* const end = schedstat.data() + schedstat.size();
@@ -25,15 +34,15 @@ std::optional<int64_t> WaitIn(std::string_view schedstat) {
   return wait;
 }
 
-std::optional<int64_t> WaitOf(int tasks, const char* thread) {
+Waited WaitOf(int tasks, const char* thread) {
   const std::string name = std::string(thread) + "/schedstat";
   const int file = ::openat(tasks, name.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};  // it has just ended
+  if (file < 0) return {.ended = errno == ENOENT || errno == ESRCH};
   std::array<char, 128> text{};
   const ssize_t bytes = ::read(file, text.data(), text.size());
   ::close(file);
-  if (bytes <= 0) return {};
-  return WaitIn({text.data(), static_cast<size_t>(bytes)});
+  if (bytes <= 0) return {.ended = bytes == 0 || errno == ESRCH};
+  return {.nanoseconds = WaitIn({text.data(), static_cast<size_t>(bytes)})};
 }
 
 std::optional<int64_t> ThreadOf(std::string_view name) {
@@ -56,13 +65,17 @@ std::optional<double> ProcessorWait::Seconds() {
     const std::optional<int64_t> thread = ThreadOf(entry->d_name);
     if (!thread) continue;
     if (now.size() == kMostThreads) break;
-    const std::optional<int64_t> wait = WaitOf(::dirfd(folder.get()), entry->d_name);
-    if (!wait) continue;
+    const Waited wait = WaitOf(::dirfd(folder.get()), entry->d_name);
     const auto last = last_.find(*thread);
+    if (!wait.nanoseconds) {
+      // It cannot be read now (no descriptor is left, say): what it had waited is not forgotten.
+      if (!wait.ended && last != last_.end()) now.insert(*last);
+      continue;
+    }
     // Less than before: another thread of this number.
-    const bool known = last != last_.end() && last->second <= *wait;
-    total_ += *wait - (known ? last->second : 0);
-    now.emplace(*thread, *wait);
+    const bool known = last != last_.end() && last->second <= *wait.nanoseconds;
+    total_ += *wait.nanoseconds - (known ? last->second : 0);
+    now.emplace(*thread, *wait.nanoseconds);
   }
   if (now.empty() && last_.empty()) return {};
   last_ = std::move(now);

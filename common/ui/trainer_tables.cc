@@ -96,14 +96,15 @@ Table Pulls(const TrainerFigures& trainer) {
 }
 
 Table Ranks(const TrainerFigures& trainer) {
-  Table table{.id = "ranks",
-              .title = "Ranks",
-              .note =
-                  "How much later than the mean of the ranks each came to the last meeting of all "
-                  "(-: earlier).",
-              .columns = {{"Rank"}, {"Later by", true}},
-              .rows = {},
-              .empty = "This rank trains alone, or has not met the others yet."};
+  Table table{
+      .id = "ranks",
+      .title = "Ranks",
+      .note =
+          "How much later than the mean of the ranks each came to the meeting before the last "
+          "(-: earlier).",
+      .columns = {{"Rank"}, {"Later by", true}},
+      .rows = {},
+      .empty = "This rank trains alone, or has not met the others yet."};
   std::vector<RankDelay> delays = trainer.delays;
   std::stable_sort(delays.begin(), delays.end(),
                    [](const RankDelay& a, const RankDelay& b) { return a.seconds > b.seconds; });

@@ -160,7 +160,8 @@ struct PulledRows {
 
 struct RankDelay {
   std::string rank = {};
-  double seconds = 0;  // later than the mean of the ranks at the last meeting; below 0: earlier
+  double seconds =
+      0;  // later than the mean of the ranks at the meeting before the last; below 0: earlier
 };
 
 struct TrainerFigures {

@@ -121,7 +121,8 @@ bool Refuses(const StateStats& stats) {
                      [](const MutableTensorStats& tensor) { return !tensor.refused.empty(); });
 }
 
-void AddStateMetrics(const ServedGraph& graph, const ServedState& state, Adder* add) {
+void AddStateMetrics(const std::shared_ptr<const ServedGraph>& graph, const ServedState& state,
+                     Adder* add) {
   const std::vector<std::string> part = {"part"};
   const auto states =
       std::make_shared<StateReading>([states = state.states] { return states->Stats(); });
@@ -158,8 +159,8 @@ void AddStateMetrics(const ServedGraph& graph, const ServedState& state, Adder* 
               "Pushes applied beyond those that the oldest reader knew of.", {"part", "tensor"},
               [states, reader = states->AddReader()] { return Staleness(*states->Get(reader)); });
   const auto room = std::make_shared<BackgroundValue<std::map<int, DiskRoom>>>(
-      [&graph, folder = state.folder](const CancelToken&) {
-        return DiskRoomOfParts(graph, folder);
+      [graph, folder = state.folder](const CancelToken&) {
+        return DiskRoomOfParts(*graph, folder);
       },
       kLongLook);
   add->Gauges("halograph_state_disk_free_bytes", kBytes, "Room on the disk of the state.", part,
@@ -168,11 +169,12 @@ void AddStateMetrics(const ServedGraph& graph, const ServedState& state, Adder* 
               OfLast(room, [](const DiskRoom& r) { return r.size_bytes; }));
 }
 
-void AddPartitionMetrics(MetricRegistry* metrics, const ServedGraph& graph, Adder* add) {
+void AddPartitionMetrics(MetricRegistry* metrics, const std::shared_ptr<const ServedGraph>& graph,
+                         Adder* add) {
   const auto gauge = [metrics](int part, const char* name, MetricUnit unit, const char* help) {
     return metrics->AddGauge({name, unit, help}, Labels{{"part", std::to_string(part)}});
   };
-  for (const auto& [part, bytes] : BytesOfParts(graph)) {
+  for (const auto& [part, bytes] : BytesOfParts(*graph)) {
     gauge(part, "halograph_partition_served", kNone, "1 for each partition served.")->Set(1);
     gauge(part, "halograph_partition_bytes", kBytes, "Size of the partition's files.")
         ->Set(ToDouble(bytes.files));
@@ -180,7 +182,7 @@ void AddPartitionMetrics(MetricRegistry* metrics, const ServedGraph& graph, Adde
         ->Set(ToDouble(bytes.mapped));
   }
   const auto resident = std::make_shared<BackgroundValue<std::map<int, int64_t>>>(
-      [&graph](const CancelToken& ending) { return ResidentBytesOfParts(graph, ending); },
+      [graph](const CancelToken& ending) { return ResidentBytesOfParts(*graph, ending); },
       kLongLook);
   add->Gauges("halograph_partition_resident_bytes", kBytes, "What of that is in RAM.", {"part"},
               OfLast(resident, [](int64_t bytes) { return bytes; }));
@@ -226,18 +228,19 @@ std::vector<MetricReader> AddServerMetrics(MetricRegistry* metrics, const Server
   return add.Take();
 }
 
-std::vector<MetricReader> AddGraphMetrics(MetricRegistry* metrics, const ServedGraph& graph,
+std::vector<MetricReader> AddGraphMetrics(MetricRegistry* metrics,
+                                          const std::shared_ptr<const ServedGraph>& graph,
                                           const ServedState& state) {
   Adder add(metrics);
   AddPartitionMetrics(metrics, graph, &add);
   metrics->AddGauge({"halograph_server_num_parts", kNone, "Partitions of the graph."})
-      ->Set(graph.book().num_parts());
+      ->Set(graph->book().num_parts());
   const std::string serving =
-      fmt::format("{}", fmt::join(Describe(graph, 0, state.states).serving, ","));
+      fmt::format("{}", fmt::join(Describe(*graph, 0, state.states).serving, ","));
   metrics
       ->AddGauge({"halograph_server_info", kNone, "What is served."},
-                 Labels{{"identity", graph.identity()},
-                        {"graph", graph.schema().graph_name},
+                 Labels{{"identity", graph->identity()},
+                        {"graph", graph->schema().graph_name},
                         {"version", BuildVersion()},
                         {"serving", serving}})
       ->Set(1);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,12 +45,12 @@ struct ServedState {
   std::filesystem::path folder = {};   // has a folder for each part
   int64_t log_limit_bytes = 0;         // of a part's log
 };
-// Once the graph is open. `graph` and `state.states` outlive the readers. What is in RAM, and the
-// room on the disk, are read on threads that the readers own, at most every ten seconds: a scrape
-// shows what was read last.
-[[nodiscard]] std::vector<MetricReader> AddGraphMetrics(MetricRegistry* metrics,
-                                                        const ServedGraph& graph,
-                                                        const ServedState& state);
+// Once the graph is open. `state.states` outlives the readers. What is in RAM, and the room on the
+// disk, are read on threads of their own, at most every ten seconds, if somebody asks: a scrape
+// shows what was read last, and the first one nothing of it.
+[[nodiscard]] std::vector<MetricReader> AddGraphMetrics(
+    MetricRegistry* metrics, const std::shared_ptr<const ServedGraph>& graph,
+    const ServedState& state);
 
 // Puts into a snapshot what the server tells of its process; metrics, slow calls and clients if
 // they are `wanted`.

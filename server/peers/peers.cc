@@ -23,11 +23,8 @@ Peers::Peers(std::vector<std::string> addresses, std::unique_ptr<StatsCaller> ca
 }
 
 Peers::~Peers() {
-  {
-    const MutexLock lock(mutex_);
-    waiting_.clear();  // answers that come now begin no questions
-  }
-  caller_.reset();
+  const MutexLock lock(mutex_);
+  waiting_.clear();  // answers that come now begin no questions
 }
 
 PeersLook Peers::Look() {

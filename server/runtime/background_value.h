@@ -1,17 +1,18 @@
 // A value that takes long to read, or may hang: a thread of its own reads it, and who asks gets at
-// once what was read last. It is read at the start, and then only if somebody asks: at most once in
-// `pause`, and for at most a twentieth of the time. Thread-safe.
+// once what was read last. It is read only if somebody asks: at most once in `pause`, and for at
+// most a twentieth of the time. Thread-safe.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "common/base/cancel.h"
 #include "common/base/mutex.h"
-#include "server/runtime/housekeeper.h"
 
 namespace halograph::server {
 
@@ -19,52 +20,71 @@ template <typename Value>
 class BackgroundValue {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr int kRest = 19;  // a reading rests at least so many times as long as it took
+  // A reading rests at least so many times as long as it took, but no longer than that: one that
+  // hung is not all that is known for hours.
+  static constexpr int kRest = 19;
+  static constexpr std::chrono::minutes kLongestRest{5};
+  // The end waits no longer for a reading that runs.
+  static constexpr std::chrono::seconds kEnd{1};
 
-  // `read` runs on the thread; it does not throw, and ends soon once its token is cancelled.
+  // `read` runs on a thread, and does not throw. It owns what it reads, since a reading that hangs
+  // in the kernel is left behind at the end; others end soon once their token is cancelled.
   BackgroundValue(std::function<Value(const CancelToken& ending)> read,
                   std::chrono::nanoseconds pause)
-      : read_(std::move(read)), pause_(pause), keeper_([this] { return Round(); }) {}
-  // Waits for a reading that runs.
-  ~BackgroundValue() { ending_.Cancel(); }
+      : shared_(std::make_shared<Shared>(std::move(read), pause)) {}
+  ~BackgroundValue() {
+    shared_->ending.Cancel();
+    const MutexLock lock(shared_->mutex);
+    shared_->ended.WaitFor(shared_->mutex, kEnd,
+                           [this]() HG_REQUIRES(shared_->mutex) { return !shared_->reads; });
+  }
   BackgroundValue(const BackgroundValue&) = delete;
   BackgroundValue& operator=(const BackgroundValue&) = delete;
 
-  // Null until the first reading has ended.
+  // Null until the first reading has ended, which the first call begins.
   [[nodiscard]] std::shared_ptr<const Value> Last() {
-    const MutexLock lock(mutex_);
-    if (!std::exchange(asked_, true)) keeper_.Wake();
-    return value_;
+    const MutexLock lock(shared_->mutex);
+    if (!shared_->reads && Clock::now() >= shared_->next) Begin();
+    return shared_->value;
   }
 
  private:
-  static constexpr std::chrono::hours kUnasked{1};
+  struct Shared {
+    Shared(std::function<Value(const CancelToken& ending)> how, std::chrono::nanoseconds pauses)
+        : read(std::move(how)), pause(pauses) {}
 
-  // After how long the next round is due.
-  std::chrono::nanoseconds Round() {
-    const Clock::time_point begin = Clock::now();
-    {
-      const MutexLock lock(mutex_);
-      if (!asked_) return kUnasked;
-      if (begin < next_) return next_ - begin;
-      asked_ = false;
+    void Read() {
+      const Clock::time_point begin = Clock::now();
+      auto fresh = std::make_shared<const Value>(read(ending));
+      const Clock::time_point end = Clock::now();
+      const Clock::duration rest = std::min<Clock::duration>(kRest * (end - begin), kLongestRest);
+      const MutexLock lock(mutex);
+      value = std::move(fresh);
+      next = std::max(begin + pause, end + rest);
+      reads = false;
+      ended.NotifyAll();
     }
-    auto value = std::make_shared<const Value>(read_(ending_));
-    const Clock::time_point end = Clock::now();
-    const MutexLock lock(mutex_);
-    value_ = std::move(value);
-    next_ = std::max(begin + pause_, end + kRest * (end - begin));
-    return asked_ ? next_ - end : kUnasked;
+
+    const std::function<Value(const CancelToken& ending)> read;
+    const std::chrono::nanoseconds pause;
+    CancelToken ending;
+    Mutex mutex;
+    CondVar ended;  // a reading
+    std::shared_ptr<const Value> value HG_GUARDED_BY(mutex);
+    bool reads HG_GUARDED_BY(mutex) = false;
+    Clock::time_point next HG_GUARDED_BY(mutex);  // when a reading may begin
+  };
+
+  void Begin() HG_REQUIRES(shared_->mutex) {
+    try {
+      std::thread([shared = shared_] { shared->Read(); }).detach();
+      shared_->reads = true;
+    } catch (const std::system_error&) {  // no thread now: what was read last stays
+      shared_->next = Clock::now() + shared_->pause;
+    }
   }
 
-  const std::function<Value(const CancelToken& ending)> read_;
-  const std::chrono::nanoseconds pause_;
-  CancelToken ending_;
-  Mutex mutex_;
-  std::shared_ptr<const Value> value_ HG_GUARDED_BY(mutex_);
-  bool asked_ HG_GUARDED_BY(mutex_) = true;       // since the last reading began
-  Clock::time_point next_ HG_GUARDED_BY(mutex_);  // when the next one may begin
-  Housekeeper keeper_;  // the last member: it begins when all else is there
+  const std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace halograph::server

@@ -127,6 +127,7 @@ Status AveragedTraining::Average(const Round& round, bool stop) {
   EpochFigures& last = epochs_.back().figures;
   last[Figure::kSyncWait] += watch.Seconds();
   last[Figure::kSeconds] += watch.Seconds();
+  if (run_.metrics != nullptr) run_.metrics->sync_wait->Add(watch.elapsed());
   return OkStatus();
 }
 

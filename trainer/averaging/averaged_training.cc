@@ -38,6 +38,7 @@ AveragedTraining::AveragedTraining(Session& run, PartSource* parts, TrainingLoop
 StatusOr<TrainResult> AveragedTraining::Run() {
   const TrainOptions& options = run_.options;
   HG_RETURN_IF_ERROR(rules_.Check());
+  if (run_.metrics != nullptr) run_.metrics->GoOnFrom(result_.steps);
   try {
     Copy(optimizer_.Moments(), moments_);
     average_.Begin();

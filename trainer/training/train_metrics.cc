@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "common/metrics/buckets.h"
@@ -63,10 +64,10 @@ TrainMetrics::TrainMetrics(std::shared_ptr<MetricRegistry> registry, int rank, i
       step_seconds_(registry_->AddHistogram(
           {"halograph_trainer_step_seconds", MetricUnit::kSeconds, "How long a step took"},
           LatencyBounds(), labels_)),
-      straggler_(registry_->AddGauge(
-          {"halograph_trainer_straggler_seconds", MetricUnit::kSeconds,
-           "How much later than the mean of the ranks this one came to the last meeting"},
-          labels_)),
+      straggler_(registry_->AddGauge({"halograph_trainer_straggler_seconds", MetricUnit::kSeconds,
+                                      "How much later than the mean of the ranks this one came to "
+                                      "the meeting before the last"},
+                                     labels_)),
       pulled_rows_(
           registry_->AddFoundCounters({"halograph_trainer_pull_rows_total", MetricUnit::kNone,
                                        "Rows that minibatches pulled, by where they came from"},
@@ -74,8 +75,6 @@ TrainMetrics::TrainMetrics(std::shared_ptr<MetricRegistry> registry, int rank, i
       pulled_bytes_(registry_->AddFoundCounters(
           {"halograph_trainer_pull_bytes_total", MetricUnit::kBytes, "Bytes of these rows"},
           {"tensor", "source"}, labels_)),
-      loss(registry_->AddGauge(
-          {"halograph_trainer_loss", MetricUnit::kNone, "Loss of this rank's last step"}, labels_)),
       sampled_edges(registry_->AddCounter({"halograph_trainer_sampled_edges_total",
                                            MetricUnit::kNone, "Edges that minibatches sampled"},
                                           labels_)),
@@ -87,7 +86,7 @@ TrainMetrics::TrainMetrics(std::shared_ptr<MetricRegistry> registry, int rank, i
                                  "Time that steps waited for other ranks"},
                                 labels_)),
       sample_threads(registry_->AddGauge({"halograph_trainer_sample_threads", MetricUnit::kNone,
-                                          "Threads that sample minibatches"},
+                                          "Minibatches that are sampled at once"},
                                          labels_)) {
   registry_->AddGauge({"halograph_trainer_ranks", MetricUnit::kNone, "Ranks of the run"}, labels_)
       ->Set(world_size);
@@ -101,14 +100,10 @@ TrainMetrics::TrainMetrics(std::shared_ptr<MetricRegistry> registry, int rank, i
 }
 
 void TrainMetrics::TookStep(const Taken& step) {
+  ++step_;
   steps_->Add();
   seeds_->Add(step.seeds);
   step_seconds_->Observe(step.seconds);
-}
-
-void TrainMetrics::SetPlace(int64_t epoch, int64_t steps_done) {
-  epoch_ = epoch;
-  step_ = steps_done;
 }
 
 // Who waits less came later.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -72,8 +73,11 @@ class TrainMetrics final : public PulledRows {
     int64_t seeds = 0;   // of this rank
   };
   void TookStep(const Taken& step);
-  // What is under way.
-  void SetPlace(int64_t epoch, int64_t steps_done);
+  // Of a run that goes on: the steps that were done before.
+  void GoOnFrom(int64_t steps_done) { step_ = steps_done; }
+  void SetEpoch(int64_t epoch) { epoch_ = epoch; }
+  // Of this rank's last step. Before the first there is none.
+  void SetLoss(double loss) { loss_ = loss; }
   void SetPhase(RunPhase phase) { phase_ = phase; }
   // While it lives; then as before.
   class [[nodiscard]] InPhase {
@@ -88,7 +92,7 @@ class TrainMetrics final : public PulledRows {
     TrainMetrics* const metrics_;
     const RunPhase before_;
   };
-  // The sum of what all ranks waited for others in one step, and this one.
+  // The sum of what all ranks waited for others in one step, and this one. Of several ranks.
   void SetWaits(double of_all, double own);
 
   void Add(const TensorRef& tensor, RowsFrom from, int64_t rows, int64_t bytes) override;
@@ -110,7 +114,8 @@ class TrainMetrics final : public PulledRows {
 
   [[nodiscard]] RunPhase phase() const { return phase_; }
   [[nodiscard]] int64_t epoch() const { return epoch_; }
-  [[nodiscard]] int64_t step() const { return step_; }  // of the run, done
+  // Done: of the run, or where models are averaged of this rank's parts, since it began or went on.
+  [[nodiscard]] int64_t step() const { return step_; }
   [[nodiscard]] StepClock& clock() { return clock_; }
   // For what else counts in this process: it outlives the rank's stores.
   [[nodiscard]] MetricRegistry* registry() { return registry_.get(); }
@@ -125,6 +130,7 @@ class TrainMetrics final : public PulledRows {
   StepClock clock_;
   std::atomic<RunPhase> phase_{RunPhase::kStarting};
   std::atomic<int64_t> epoch_{0}, step_{0};
+  std::atomic<double> loss_{std::numeric_limits<double>::quiet_NaN()};
 
   Counter* const steps_;
   Counter* const seeds_;
@@ -135,7 +141,6 @@ class TrainMetrics final : public PulledRows {
 
  public:
   // Counted by the loop.
-  Gauge* const loss;
   Counter* const sampled_edges;
   Counter* const wait;
   Counter* const sync_wait;

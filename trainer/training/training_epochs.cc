@@ -13,6 +13,7 @@ namespace halograph {
 StatusOr<TrainResult> TrainingLoop::Run() {
   const TrainOptions& options = session_.options;
   HG_RETURN_IF_ERROR(rules_.Check());
+  metrics_->GoOnFrom(steps_done_);
   result_.steps = first_epoch_ * length_.steps_per_epoch;  // what is under way is counted later
   try {
     if (keeper_ != nullptr) HG_RETURN_IF_ERROR(keeper_->KeepFirst(Moment()));
@@ -138,7 +139,7 @@ StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step, i
 
 StatusOr<EpochStats> TrainingLoop::RunSteps(int64_t epoch, int64_t first_step, int64_t end_step) {
   metrics_->SetPhase(RunPhase::kTraining);
-  metrics_->SetPlace(epoch, steps_done_);
+  metrics_->SetEpoch(epoch);
   const StepClock::Doing busy(&metrics_->clock(), StageState::kBusy);
   StartLap();
   session_.model->train();

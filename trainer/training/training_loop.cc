@@ -77,7 +77,7 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
       late_(session,
             [this](const Step& batch, double loss, const std::vector<torch::Tensor>& scores) {
               under_way_.figures[Figure::kLoss] += loss;
-              metrics_->loss->Set(loss / std::max(1.0, static_cast<double>(batch.rows)));
+              metrics_->SetLoss(loss / std::max(1.0, static_cast<double>(batch.rows)));
               session_.task->Measure(scores, batch, under_way_.metric);
             }),
       result_(std::move(start.so_far)),
@@ -114,7 +114,7 @@ Status TrainingLoop::TakeStep(int64_t epoch, int64_t step, EpochFigures* figures
     after_moment_ = false;
     HG_RETURN_IF_ERROR(gradients_.AllReduce(*session_.ranks, &asks));
   }
-  metrics_->SetWaits(asks.waited, waited_before);
+  if (session_.ranks->world_size() > 1) metrics_->SetWaits(asks.waited, waited_before);
   if (asks.stop) {
     if (keeper_ != nullptr) {  // another rank stops, this one has learnt
       buffers_before_.PutBack();
@@ -167,7 +167,6 @@ Status TrainingLoop::EndStep(Step& next, int64_t epoch, int64_t step, EpochFigur
     if (result_.threads.has_value()) metrics_->sample_threads->Set(result_.threads->sample);
   }
   metrics_->TookStep({.seconds = lap_.Seconds(), .seeds = next.rows});
-  metrics_->SetPlace(epoch, steps_done_);
   CountSeconds();
   on_step_(feed_.shards().SeedsInStep(session_.options.batch_size, step));
   return OkStatus();

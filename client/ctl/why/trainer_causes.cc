@@ -95,7 +95,7 @@ std::optional<Finding> OthersUnknown(const RankPicture& rank) {
   finding.evidence.push_back(SplitOfStep(rank));
   if (!worst.empty()) {
     finding.evidence.push_back(
-        fmt::format("{} came {} later than the mean of the ranks to the last meeting",
+        fmt::format("{} came {} later than the mean of the ranks to the meeting before the last",
                     finding.culprit, ShortSeconds(late)));
   }
   finding.advice = "name the ports of all ranks (--trainer), to see what is long in the slow one";
@@ -126,8 +126,9 @@ std::optional<Finding> FindStraggler(const Picture& picture) {
   const auto late =
       slowest->evidence->metrics.Gauge(kLate, {{"rank", std::to_string(slowest->rank)}});
   if (late && *late > 0) {
-    finding.evidence.push_back(fmt::format(
-        "it came {} later than the mean of the ranks to the last meeting", ShortSeconds(*late)));
+    finding.evidence.push_back(
+        fmt::format("it came {} later than the mean of the ranks to the meeting before the last",
+                    ShortSeconds(*late)));
   }
   CompareRanks(*slowest, *most, &finding);
   return finding;

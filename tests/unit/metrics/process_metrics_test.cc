@@ -117,6 +117,19 @@ TEST_F(ProcessorWaitTest, ANumberThatAnotherThreadGetsCountsFromItsStart) {
   EXPECT_DOUBLE_EQ(wait_.Seconds().value_or(-1), 16);
 }
 
+// No descriptor may be left: what a thread had waited must not count again later.
+TEST_F(ProcessorWaitTest, WhatCannotBeReadNowIsNotForgotten) {
+  Wait(11, 5);
+  EXPECT_DOUBLE_EQ(wait_.Seconds().value_or(-1), 5);
+  const std::filesystem::path file = folder_.path() / "11/schedstat";
+  std::filesystem::remove(file);
+  std::filesystem::create_directory(file);  // is opened, and cannot be read
+  EXPECT_DOUBLE_EQ(wait_.Seconds().value_or(-1), 5);
+  std::filesystem::remove(file);
+  Wait(11, 6);
+  EXPECT_DOUBLE_EQ(wait_.Seconds().value_or(-1), 6);
+}
+
 TEST_F(ProcessorWaitTest, ReadsABoundedNumberOfThreads) {
   for (int thread = 0; thread < static_cast<int>(ProcessorWait::kMostThreads) + 3; ++thread) {
     Wait(thread + 1, 1);
@@ -128,7 +141,7 @@ TEST_F(ProcessorWaitTest, IsNothingWhereTheKernelDoesNotTell) {
   EXPECT_FALSE(wait_.Seconds());
   std::filesystem::create_directories(folder_.path() / "11");
   EXPECT_FALSE(wait_.Seconds()) << "a thread without schedstat";
-  for (const char* const text : {"", "900", "900 x 7", "900 -3 7", "900 3"}) {
+  for (const char* const text : {"", "900", "900 x 7", "900 -3 7", "900 3", "0 0 0\n"}) {
     std::ofstream(folder_.path() / "11/schedstat") << text;
     EXPECT_FALSE(wait_.Seconds()) << text;
   }

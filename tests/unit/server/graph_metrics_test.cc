@@ -130,8 +130,8 @@ TEST_F(GraphMetricsTest, KnownRelationsAndTensorsAreThereFromTheStart) {
 }
 
 TEST_F(GraphMetricsTest, PartitionsTellTheBytesOfTheirFiles) {
-  const auto served = Open({0, 2}, {.features = false});
-  const auto readers = AddGraphMetrics(&metrics_, *served, {});
+  const std::shared_ptr<const ServedGraph> served = Open({0, 2}, {.features = false});
+  const auto readers = AddGraphMetrics(&metrics_, served, {});
   ASSERT_TRUE(metrics_.status().ok()) << metrics_.status();
   for (const int part : {0, 2}) {
     int64_t all = 0, mapped = 0;

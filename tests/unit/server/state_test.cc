@@ -75,7 +75,7 @@ class StateHandlerTest : public ServedTest {
   const TensorRef ref_{false, "paper", "emb"};
   const TestFolder state_;
   const std::unique_ptr<Env> env_ = MakeSystemEnv();
-  std::unique_ptr<ServedGraph> served_;
+  std::shared_ptr<ServedGraph> served_;
   std::unique_ptr<PartStates> states_;
 };
 
@@ -278,7 +278,7 @@ TEST_F(StateHandlerTest, MetricsTellOfTensorsAndOfTheDisk) {
   MetricRegistry metrics;
   const fs::path folder = state_.path() / "state";
   const auto readers = AddGraphMetrics(
-      &metrics, *served_, {.states = states_.get(), .folder = folder, .log_limit_bytes = 77});
+      &metrics, served_, {.states = states_.get(), .folder = folder, .log_limit_bytes = 77});
   ASSERT_TRUE(metrics.status().ok()) << metrics.status();
   const auto of_part = [&metrics](const char* name, const Labels& more = {}) -> double {
     Labels labels = {{"part", "2"}};

@@ -12,7 +12,8 @@ namespace {
 
 TEST(SharedReadingTest, IsGatheredOnceAScrape) {
   int gathered = 0;
-  SharedReading<int> reading([&gathered] { return ++gathered; });
+  SharedReading<int> reading([&gathered] { return ++gathered; },
+                             [] { return std::chrono::steady_clock::time_point(); });
   const size_t first = reading.AddReader();
   const size_t second = reading.AddReader();
   const size_t third = reading.AddReader();
@@ -21,6 +22,22 @@ TEST(SharedReadingTest, IsGatheredOnceAScrape) {
   }
   EXPECT_EQ(*reading.Get(second), 4) << "whoever is first in a scrape";
   EXPECT_EQ(*reading.Get(first), 4);
+}
+
+// After two scrapes that overlapped, a reader may not have seen what is there: it must not get it
+// in the next scrape, however late that is.
+TEST(SharedReadingTest, NobodyGetsWhatIsOld) {
+  int gathered = 0;
+  SharedReading<int>::Clock::time_point now;
+  SharedReading<int> reading([&gathered] { return ++gathered; }, [&now] { return now; });
+  const size_t first = reading.AddReader();
+  const size_t second = reading.AddReader();
+  for (const size_t reader : {first, first, second, second}) EXPECT_GT(*reading.Get(reader), 0);
+  now += std::chrono::seconds(5);
+  const int fresh = *reading.Get(first);
+  EXPECT_EQ(fresh, gathered);
+  EXPECT_EQ(fresh, 4);
+  EXPECT_EQ(*reading.Get(second), 4);
 }
 
 TEST(SharedReadingTest, WhatWasGivenStays) {
@@ -76,8 +93,26 @@ TEST(BackgroundValueTest, ItsEndEndsAReading) {
         return 0;
       },
       std::chrono::hours(1));
+  EXPECT_EQ(value->Last(), nullptr);
   reads.get_future().wait();
   value.reset();
+}
+
+// A disk that hangs must not keep the server from its end. What the reading has is its own.
+TEST(BackgroundValueTest, AReadingThatHangsIsLeftBehind) {
+  const auto go_on = std::make_shared<std::promise<void>>();
+  const auto over = std::make_shared<std::promise<void>>();
+  auto value = std::make_unique<BackgroundValue<int>>(
+      [go_on, over](const CancelToken&) {
+        go_on->get_future().wait();
+        over->set_value();
+        return 0;
+      },
+      std::chrono::hours(1));
+  EXPECT_EQ(value->Last(), nullptr);
+  value.reset();
+  go_on->set_value();
+  over->get_future().wait();
 }
 
 }  // namespace

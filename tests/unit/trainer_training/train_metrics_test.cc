@@ -121,9 +121,17 @@ TEST_F(TrainMetricsTest, APhaseEndsWithWhatItWasIn) {
     EXPECT_EQ(PhaseName(metrics_->phase()), "evaluating");
   }
   EXPECT_EQ(PhaseName(metrics_->phase()), "training");
-  metrics_->SetPlace(2, 35);
-  EXPECT_EQ(metrics_->step(), 35);
+}
+
+TEST_F(TrainMetricsTest, TellsWhereARunIs) {
+  EXPECT_EQ(registry_->Take().Find("halograph_trainer_loss"), nullptr) << "none before a step";
+  metrics_->GoOnFrom(35);
+  metrics_->SetEpoch(2);
+  metrics_->TookStep({.seconds = 1, .seeds = 1});
+  metrics_->SetLoss(0.25);
+  EXPECT_EQ(metrics_->step(), 36);
   EXPECT_EQ(Of("halograph_trainer_epoch"), 2);
+  EXPECT_EQ(Of("halograph_trainer_loss"), 0.25);
 }
 
 TEST(TrainMetricsOfRanksTest, RanksOfAProcessAreSeriesOfOneFamily) {
