@@ -17,7 +17,7 @@ namespace {
 
 // What a thread's file says.
 struct Waited {
-  std::optional<int64_t> nanoseconds;
+  std::optional<int64_t> nanoseconds = {};
   bool ended = false;  // the thread: it has no file any more
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <set>
 #include <string_view>
@@ -24,6 +25,7 @@ constexpr double kLeastQuantile = 0.1;
 // Fewer calls have no quantile to speak of, and say little of a rank.
 constexpr int64_t kFewCalls = 5;
 
+constexpr char kSteps[] = "halograph_trainer_steps_total";
 constexpr char kStageSeconds[] = "halograph_trainer_stage_seconds_total";
 constexpr char kAttempts[] = "grpc_client_attempt_duration_seconds";
 constexpr char kDurations[] = "grpc_server_call_duration_seconds";
@@ -32,9 +34,12 @@ double Share(std::optional<double> seconds, double all) {
   return seconds && all > 0 ? std::clamp(*seconds / all, 0.0, 1.0) : 0;
 }
 
-std::optional<StageShares> SharesOf(const MetricChange& metrics, const std::string& name) {
+std::optional<StageShares> SharesOf(const MetricChange& metrics, const std::string& name,
+                                    const LabelValues& rank) {
   const auto seconds = [&](const char* state) {
-    return metrics.Counter(kStageSeconds, {{"stage", name}, {"state", state}}).value_or(0);
+    LabelValues labels = {{"stage", name}, {"state", state}};
+    labels.insert(rank.begin(), rank.end());
+    return metrics.Counter(kStageSeconds, labels).value_or(0);
   };
   StageShares shares{name, seconds("busy"), seconds("starved"), seconds("blocked")};
   const double all = shares.busy + shares.starved + shares.blocked;
@@ -45,11 +50,11 @@ std::optional<StageShares> SharesOf(const MetricChange& metrics, const std::stri
   return shares;
 }
 
-std::vector<StageShares> StagesOf(const MetricChange& metrics) {
+std::vector<StageShares> StagesOf(const MetricChange& metrics, const LabelValues& rank) {
   std::vector<StageShares> stages;
   for (const std::string& name : metrics.ValuesOf(kStageSeconds, "stage")) {
     if (name == kComputingStage) continue;
-    if (auto shares = SharesOf(metrics, name)) stages.push_back(*std::move(shares));
+    if (auto shares = SharesOf(metrics, name, rank)) stages.push_back(*std::move(shares));
   }
   const auto place = [](const StageShares& stage) {
     return std::find(kOrder.begin(), kOrder.end(), stage.name);
@@ -59,25 +64,26 @@ std::vector<StageShares> StagesOf(const MetricChange& metrics) {
   return stages;
 }
 
-RankPicture DrawRank(const TrainerEvidence& trainer) {
+// `number`: -1: the trainer does not say it.
+RankPicture DrawRank(const TrainerEvidence& trainer, int number, LabelValues labels) {
   const MetricChange& metrics = trainer.metrics;
-  RankPicture rank{
-      .name = trainer.rank >= 0 ? fmt::format("rank {}", trainer.rank) : trainer.address,
-      .address = trainer.address,
-      .rank = trainer.rank,
-      .world_size = trainer.world_size,
-      .evidence = &trainer};
-  rank.steps = metrics.Counter("halograph_trainer_steps_total").value_or(0);
+  RankPicture rank{.name = number >= 0 ? fmt::format("rank {}", number) : trainer.address,
+                   .address = trainer.address,
+                   .rank = number,
+                   .world_size = trainer.world_size,
+                   .evidence = &trainer,
+                   .labels = std::move(labels)};
+  rank.steps = metrics.Counter(kSteps, rank.labels).value_or(0);
   rank.step_seconds = trainer.seconds / std::max(rank.steps, 1.0);
-  const auto waits = metrics.Counter("halograph_trainer_wait_seconds_total");
-  const auto meets = metrics.Counter("halograph_trainer_sync_wait_seconds_total");
+  const auto waits = metrics.Counter("halograph_trainer_wait_seconds_total", rank.labels);
+  const auto meets = metrics.Counter("halograph_trainer_sync_wait_seconds_total", rank.labels);
   rank.waiting = Share(waits, trainer.seconds);
   rank.meeting = Share(meets, trainer.seconds);
   static_cast<void>(metrics.Counter(kStageSeconds));  // noted, if it is missing
-  rank.stages = StagesOf(metrics);
+  rank.stages = StagesOf(metrics, rank.labels);
   // What is left of a step, unless the stage tells better.
   rank.computing = waits ? std::max(0.0, 1 - rank.waiting - rank.meeting) : 0;
-  if (const auto shares = SharesOf(metrics, kComputingStage)) {
+  if (const auto shares = SharesOf(metrics, kComputingStage, rank.labels)) {
     rank.computing = shares->busy;
     if (!waits) rank.waiting = shares->starved;
     rank.pushing = std::max(0.0, shares->blocked - rank.meeting);
@@ -86,6 +92,18 @@ RankPicture DrawRank(const TrainerEvidence& trainer) {
                                 std::max(0.0, 1 - rank.waiting - rank.meeting - rank.pushing));
   }
   return rank;
+}
+
+// Those of one process: it prints the series of each (--logical-ranks).
+void DrawRanks(const TrainerEvidence& trainer, std::vector<RankPicture>* ranks) {
+  const std::set<std::string> found = trainer.metrics.ValuesOf(kSteps, "rank");
+  if (found.size() < 2) return ranks->push_back(DrawRank(trainer, trainer.rank, {}));
+  for (const std::string& rank : found) {
+    int number = 0;
+    const char* const end = rank.data() + rank.size();
+    if (std::from_chars(rank.data(), end, number).ptr != end) continue;
+    ranks->push_back(DrawRank(trainer, number, {{"rank", rank}}));
+  }
 }
 
 std::string WithoutPackage(std::string_view method) {
@@ -283,7 +301,7 @@ Picture Draw(const Evidence& evidence) {
   Picture picture;
   for (const TrainerEvidence& trainer : evidence.trainers) {
     if (!trainer.error.empty() || trainer.restarted) continue;
-    picture.ranks.push_back(DrawRank(trainer));
+    DrawRanks(trainer, &picture.ranks);
     picture.seconds = std::max(picture.seconds, trainer.seconds);
   }
   std::set<std::string> targets;

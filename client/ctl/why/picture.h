@@ -30,6 +30,8 @@ struct RankPicture {
   int rank = -1;
   int world_size = 0;
   const TrainerEvidence* evidence = nullptr;
+  // Of its own series, where the trainer has several ranks; its calls are told of all together.
+  LabelValues labels = {};
   double steps = 0;
   // Of one step; with no step between the readings, the time between them.
   double step_seconds = 0;

@@ -255,8 +255,8 @@ std::optional<Finding> FindServerWork(const Picture& picture) {
         fmt::format("{:.1f} of its {:.0f} threads (--threads) worked, on average", worst.working,
                     *worst.threads));
   }
-  const bool queues = worst.threads_are_busy() && worst.queue > 0.25 * worst.call_seconds &&
-                      worst.queue > 0.2e-3;
+  const bool queues =
+      worst.threads_are_busy() && worst.queue > 0.25 * worst.call_seconds && worst.queue > 0.2e-3;
   if (queues) {
     finding.evidence.push_back(
         fmt::format("calls waited {} for a thread", ShortSeconds(worst.queue)));
@@ -274,7 +274,8 @@ std::optional<Finding> FindServerWork(const Picture& picture) {
     finding.advice = "give it more --threads";
     return finding;
   }
-  if (picture.ranks.empty() && !queues && !(worst.threads && worst.working > 0.6 * *worst.threads)) {
+  if (picture.ranks.empty() && !queues &&
+      !(worst.threads && worst.working > 0.6 * *worst.threads)) {
     // Nobody says that it takes too long.
     const auto is_fast = [&](const ServerPicture& other) {
       return other.calls > 0 && 2 * part(other) < part(worst);

@@ -112,6 +112,7 @@ struct Made {
   std::vector<MadeRank> ranks = {{.rank = 0}, {.rank = 1}};
   std::vector<std::string> without = {};  // metrics that nobody tells
   bool asks_trainers = true;
+  bool one_process = false;  // has all ranks
 
   [[nodiscard]] Evidence Take() const;
 };
@@ -223,6 +224,27 @@ inline Evidence Made::Take() const {
                                 .round_trip_seconds = server.round_trip,
                                 .seconds = kMadeSeconds,
                                 .metrics = change(OfServer(server), nullptr)});
+  }
+  if (one_process) {
+    MetricValues before, after;
+    for (const MadeRank& rank : ranks) {
+      const MadeMetrics metrics = OfRank(rank, *this);
+      for (auto& [from, to] :
+           {std::pair(metrics.AtTheStart(), &before), {metrics.Take(), &after}}) {
+        for (const auto& [name, family] : from) {
+          MetricFamilyValues& all = (*to)[name];
+          all.bounds = family.bounds;
+          all.series.insert(all.series.end(), family.series.begin(), family.series.end());
+        }
+      }
+    }
+    evidence.trainers.push_back({.address = "t:9000",
+                                 .rank = 0,
+                                 .world_size = static_cast<int>(ranks.size()),
+                                 .phase = "training",
+                                 .seconds = kMadeSeconds,
+                                 .metrics = MetricChange(std::move(before), std::move(after))});
+    return evidence;
   }
   for (const MadeRank& rank : ranks) {
     if (!asks_trainers) break;

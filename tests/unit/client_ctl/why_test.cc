@@ -250,6 +250,17 @@ TEST(WhyTest, StragglerThatComputesLong) {
   EXPECT_THAT(First(made).what, HasSubstr("its computing is long"));
 }
 
+// Their figures are not one rank's: with --logical-ranks a process prints those of each.
+TEST(WhyTest, RanksOfOneProcessAreToldApart) {
+  Made made;
+  made.one_process = true;
+  made.ranks[0].computing = 0.4;
+  made.ranks[0].meeting = 0.55;
+  made.ranks[1].meeting = 0.005;
+  ExpectFirst(made, "straggler", "rank 1");
+  EXPECT_THAT(First(made).what, HasSubstr("its computing is long"));
+}
+
 // Its own calls are slow, those of the others to the same servers are not: the servers are well.
 TEST(WhyTest, StragglerWhoseCallsAloneAreSlow) {
   Made made;
