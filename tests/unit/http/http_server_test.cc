@@ -18,8 +18,8 @@
 #include "common/storage/file.h"
 #include "common/storage/json.h"
 #include "tests/support/captured_log.h"
-#include "tests/support/test_folder.h"
 #include "tests/support/raw_http_client.h"
+#include "tests/support/test_folder.h"
 
 namespace halograph {
 namespace {
