@@ -110,8 +110,12 @@ Status Fill(const v1::StatsReply& reply, ServerReading* reading) {
     reading->in_flight += method.in_flight();
     reading->ended += method.calls();
   }
+  constexpr int kMostLeftOut = 32;
+  for (int i = 0; i < std::min(reply.left_out_size(), kMostLeftOut); ++i) {
+    reading->left_out.push_back(Name(reply.left_out(i)));
+  }
   for (const v1::Metric& metric : reply.metrics()) Add(metric, &reading->metrics);
-  reading->without_metrics = reply.metrics().empty() && reply.left_out().empty();
+  reading->without_metrics = reply.metrics().empty() && reading->left_out.empty();
   if (reading->without_metrics) {
     for (const v1::MethodStats& method : reply.methods()) AddCalls(method, &reading->metrics);
     for (const v1::PartState& part : reply.state()) AddSyncs(part, &reading->metrics);

@@ -233,6 +233,12 @@ void CheckClocks(const Checkup& checkup, std::vector<Diagnosis>* lines) {
 void CheckTold(const Checkup& checkup, std::vector<Diagnosis>* lines) {
   std::set<std::string> older;
   for (const ServerSeen& server : checkup.servers) {
+    if (!server.second.left_out.empty()) {
+      Add(lines, Severity::kLook,
+          fmt::format("server {} had no room in its answer for: {}", server.second.address,
+                      fmt::join(server.second.left_out, ", ")),
+          "give it and ctl a larger --max-message-bytes to see these too");
+    }
     if (server.second.error.ok() && server.second.without_metrics) {
       older.insert(server.second.address);
     }

@@ -16,6 +16,8 @@ struct ServerEvidence {
   // An older server: it says nothing but its calls and its log's syncs, which stand in `metrics`
   // under the names that newer ones use.
   bool without_metrics = false;
+  // What did not fit into its answer, in its words.
+  std::vector<std::string> left_out = {};
   bool restarted = false;  // between the readings: nothing can be said of it
   // The least time of several empty calls from here.
   std::optional<double> round_trip_seconds = {};

@@ -80,6 +80,7 @@ Evidence ToEvidence(std::vector<ServerReading> servers_before,
                           .own_address = after.own_address,
                           .error = ErrorOf(before.error, after.error),
                           .without_metrics = after.without_metrics,
+                          .left_out = after.left_out,
                           .seconds = seconds};
     if (server.error.empty()) {
       server.restarted = IsRestarted(before, after);

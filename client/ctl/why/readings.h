@@ -58,7 +58,8 @@ struct ServerReading {
   double uptime_seconds = 0;
   int64_t in_flight = 0;         // calls, without the one that asks
   int64_t ended = 0;             // calls since the start, without those that ask
-  bool without_metrics = false;  // as ServerEvidence's
+  bool without_metrics = false;  // as ServerEvidence's, and the next
+  std::vector<std::string> left_out = {};
   MetricValues metrics = {};
   std::vector<ToldTensor> tensors = {};
   std::vector<ToldSlowCall> slow_calls = {};

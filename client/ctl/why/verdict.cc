@@ -71,6 +71,11 @@ std::vector<std::string> Unknown(const Evidence& evidence, const Picture& pictur
           "server {} tells no metrics (an older version): only its calls and its log's syncs are "
           "known, not its queue, its memory, its bytes nor its processors",
           server.address));
+    } else if (!server.left_out.empty()) {
+      unknown.push_back(
+          fmt::format("server {} had no room in its answer for: {}; give it and ctl a larger "
+                      "--max-message-bytes",
+                      server.address, fmt::join(server.left_out, ", ")));
     } else {
       AddMissing("server " + server.address, server.metrics, &lacking);
     }

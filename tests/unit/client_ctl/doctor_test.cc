@@ -284,6 +284,13 @@ TEST(DoctorTest, OlderServersAreNotTakenForHealthy) {
   ExpectLine(checkup, "clocks", Severity::kOk, "3 clocks");
 }
 
+TEST(DoctorTest, WhatDidNotFitIsNotTakenForHealthy) {
+  Checkup checkup = Well();
+  checkup.servers[0].second.left_out = {"state of parts (900)"};
+  ExpectLine(checkup, "not told", Severity::kLook,
+             "a:7000 had no room in its answer for: state of");
+}
+
 TEST(DoctorTest, NamesOfOthersAreEscaped) {
   Checkup checkup = Well();
   checkup.servers[0].second.graph_name = "\x1b[31mred";

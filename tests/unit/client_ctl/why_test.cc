@@ -419,6 +419,13 @@ TEST(WhyTest, RestartedAndOlderServersAreToldOf) {
   EXPECT_THAT(unknown, Contains(HasSubstr("b:7000 tells no metrics (an older version)")));
 }
 
+TEST(WhyTest, WhatDidNotFitIsNotKnown) {
+  Evidence evidence = Made().Take();
+  evidence.servers[1].left_out = {"metric grpc_server_call_duration_seconds (900 series)"};
+  EXPECT_THAT(Explain(evidence).unknown,
+              Contains(HasSubstr("b:7000 had no room in its answer for: metric grpc_server_call")));
+}
+
 TEST(WhyTest, NamesOfOthersAreEscaped) {
   Evidence evidence;
   evidence.servers.push_back({.address = "a:7000", .error = "\x1b[2Jgone"});
