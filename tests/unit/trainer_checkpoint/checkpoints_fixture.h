@@ -256,7 +256,7 @@ class CheckpointsTest : public testing::Test {
       Minibatch all;
       all.nodes.emplace_back(session.stores.graph->info().schema.node_types[0].count);
       std::iota(all.nodes[0].begin(), all.nodes[0].end(), 0);
-      const auto rows = session.learnt->Pull(all, nullptr);
+      const auto rows = session.learnt->Pull(all);
       EXPECT_TRUE(rows.ok()) << rows.status();
       tensors.push_back(rows->by_type[0]);
     }

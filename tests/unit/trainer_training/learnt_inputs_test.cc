@@ -57,13 +57,13 @@ class LearntInputsTest : public testing::Test {
 
   // The rows of `minibatch` as they are now.
   static torch::Tensor RowsOf(LearntInputs& inputs, const Minibatch& minibatch) {
-    auto rows = inputs.Pull(minibatch, nullptr);
+    auto rows = inputs.Pull(minibatch);
     EXPECT_TRUE(rows.ok()) << rows.status();
     return rows->by_type.front().detach().clone();
   }
   // A step whose loss is `weight` times the sum of the rows.
   static void Step(LearntInputs& inputs, const Minibatch& minibatch, double weight) {
-    auto rows = inputs.Pull(minibatch, nullptr);
+    auto rows = inputs.Pull(minibatch);
     ASSERT_TRUE(rows.ok()) << rows.status();
     ModelInput input{.minibatch = &minibatch, .nodes = {torch::Tensor()}, .draws = {}};
     inputs.Give(*rows, true, &input);
@@ -147,11 +147,11 @@ TEST_F(LearntInputsTest, RowsShowThePushesBeforeThePullAndNoneBehindIt) {
   const torch::Tensor before = RowsOf(*inputs, minibatch_);
   // As a stage of its own pulls them.
   StatusOr<LearntRows> ahead = Internal("not pulled");
-  std::thread([&] { ahead = inputs->Pull(minibatch_, nullptr); }).join();
+  std::thread([&] { ahead = inputs->Pull(minibatch_); }).join();
   Step(*inputs, minibatch_, 1);
   ASSERT_TRUE(ahead.ok()) << ahead.status();
   EXPECT_TRUE(torch::equal(ahead->by_type.front(), before));
-  std::thread([&] { ahead = inputs->Pull(minibatch_, nullptr); }).join();
+  std::thread([&] { ahead = inputs->Pull(minibatch_); }).join();
   ASSERT_TRUE(ahead.ok()) << ahead.status();
   EXPECT_TRUE(torch::allclose(ahead->by_type.front(), before - kLearningRate));
 }
