@@ -34,7 +34,7 @@ TEST_F(TrainMetricsTest, EveryDeclarationIsRightAndHasTheRank) {
     for (const SeriesSnapshot& series : family.series) {
       EXPECT_TRUE(std::find(series.labels.begin(), series.labels.end(), MetricLabel{"rank", "3"}) !=
                   series.labels.end())
-          << family.info.name;
+          << family.name;
     }
   }
   EXPECT_EQ(Of("halograph_trainer_ranks"), 4);
