@@ -100,7 +100,7 @@ struct CallContext {
   [[nodiscard]] Status Check() const { return limits().Check(); }
   [[nodiscard]] WorkLimits limits() const { return {.cancel = cancel, .deadline = deadline}; }
   // Rows of a tensor that are there now. Bytes of the figures are not its matter.
-  void Pulled(const TensorRef& tensor, RowsFrom from, size_t rows, size_t row_bytes) const {
+  void Pulled(const TensorRef& tensor, PulledFrom from, size_t rows, size_t row_bytes) const {
     if (pulled == nullptr || rows == 0) return;
     pulled->Add(tensor, from, static_cast<int64_t>(rows), static_cast<int64_t>(rows * row_bytes));
   }

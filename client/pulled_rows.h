@@ -7,7 +7,7 @@
 
 namespace halograph {
 
-enum class RowsFrom : uint8_t {
+enum class PulledFrom : uint8_t {
   kLocal,   // mapped here
   kRemote,  // a server
   kCache,   // a cache of rows of others (client/cached)
@@ -18,7 +18,7 @@ enum class RowsFrom : uint8_t {
 class PulledRows {
  public:
   virtual ~PulledRows() = default;
-  virtual void Add(const TensorRef& tensor, RowsFrom from, int64_t rows, int64_t bytes) = 0;
+  virtual void Add(const TensorRef& tensor, PulledFrom from, int64_t rows, int64_t bytes) = 0;
 };
 
 }  // namespace halograph

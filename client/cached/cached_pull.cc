@@ -258,7 +258,7 @@ void CachedRows::ReadSlots(PlannedPull& pull) {
       }
     }
     for (size_t k = 0; k < type.requests.size(); ++k) {
-      pull.context.Pulled(pull.requests[type.requests[k]].tensor, RowsFrom::kCache,
+      pull.context.Pulled(pull.requests[type.requests[k]].tensor, PulledFrom::kCache,
                           type.hits.size() - lost_at.size(), type.type->tensors[k].row_bytes);
     }
     pull.figures.hits += std::ssize(type.hits) - std::ssize(type.lost);

@@ -30,7 +30,7 @@ class LocalRowStore final : public RowStore {
                                                     context.limits()));
       const size_t row_bytes = tensors[i]->resolved.spec.row_bytes();
       context.stats.local_bytes += static_cast<int64_t>(request.ids.size() * row_bytes);
-      context.Pulled(request.tensor, RowsFrom::kLocal, request.ids.size(), row_bytes);
+      context.Pulled(request.tensor, PulledFrom::kLocal, request.ids.size(), row_bytes);
     }
     return OkStatus();
   }

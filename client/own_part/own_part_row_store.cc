@@ -116,7 +116,7 @@ class OwnPartRowStore final : public RowStore {
                                       {.pool = own_->pool.get(), .check = &check}));
       const size_t row_bytes = tensor->resolved.spec.row_bytes();
       pull->own_bytes += static_cast<int64_t>(own.ids.size() * row_bytes);
-      context.Pulled(requests[i].tensor, RowsFrom::kLocal, own.ids.size(), row_bytes);
+      context.Pulled(requests[i].tensor, PulledFrom::kLocal, own.ids.size(), row_bytes);
     }
     return OkStatus();
   }

@@ -22,7 +22,7 @@ class HaloRowStore final : public RowStore {
       HG_RETURN_IF_ERROR(Gather(requests[i], tensors[i]->resolved));
       const size_t row_bytes = tensors[i]->resolved.spec.row_bytes();
       context.stats.local_bytes += static_cast<int64_t>(requests[i].ids.size() * row_bytes);
-      context.Pulled(requests[i].tensor, RowsFrom::kLocal, requests[i].ids.size(), row_bytes);
+      context.Pulled(requests[i].tensor, PulledFrom::kLocal, requests[i].ids.size(), row_bytes);
     }
     return OkStatus();
   }

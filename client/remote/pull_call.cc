@@ -181,7 +181,8 @@ void StartPullRemotely(Cluster* cluster, std::span<const RowRequest> requests, C
                          row_bytes = plan->row_bytes, done = std::move(done)](Status status) {
     if (status.ok()) {
       for (size_t i = 0; i < requests.size(); ++i) {
-        context.Pulled(requests[i].tensor, RowsFrom::kRemote, requests[i].ids.size(), row_bytes[i]);
+        context.Pulled(requests[i].tensor, PulledFrom::kRemote, requests[i].ids.size(),
+                       row_bytes[i]);
       }
       context.stats.remote_bytes += bytes;
       context.stats.rounds += kRoundsOfAnExchange;

@@ -319,7 +319,7 @@ void OnePullOfSeveralTensorsIsOneExchange(const StoreKind& kind) {
         << requests[i].tensor.ToString();
   }
   EXPECT_EQ(context.stats.local_bytes + context.stats.remote_bytes, bytes);
-  EXPECT_EQ(told.bytes(RowsFrom::kRemote), context.stats.remote_bytes);
+  EXPECT_EQ(told.bytes(PulledFrom::kRemote), context.stats.remote_bytes);
 }
 
 // All are under way at once, and go on by this thread when they are answered.

@@ -78,7 +78,7 @@ class ToyRowCache final : public RowStore {
     }
     const size_t had = request.ids.size() - missing.ids.size();
     context->stats.local_bytes += static_cast<int64_t>(had * missing.row_bytes);
-    context->Pulled(request.tensor, RowsFrom::kCache, had, missing.row_bytes);
+    context->Pulled(request.tensor, PulledFrom::kCache, had, missing.row_bytes);
   }
 
   const std::shared_ptr<GraphStore> graph_;

@@ -14,7 +14,7 @@ namespace halograph {
 // Thread-safe.
 class ToldOfRows final : public PulledRows {
  public:
-  void Add(const TensorRef& tensor, RowsFrom from, int64_t rows, int64_t bytes) override {
+  void Add(const TensorRef& tensor, PulledFrom from, int64_t rows, int64_t bytes) override {
     const MutexLock lock(mutex_);
     auto& sums = told_[{tensor.ToString(), from}];
     sums.first += rows;
@@ -32,7 +32,7 @@ class ToldOfRows final : public PulledRows {
     }
     return sums;
   }
-  [[nodiscard]] int64_t bytes(RowsFrom from) const {
+  [[nodiscard]] int64_t bytes(PulledFrom from) const {
     const MutexLock lock(mutex_);
     int64_t bytes = 0;
     for (const auto& [key, told] : told_) bytes += key.second == from ? told.second : 0;
@@ -42,7 +42,7 @@ class ToldOfRows final : public PulledRows {
  private:
   mutable Mutex mutex_;
   // By tensor and where they came from.
-  std::map<std::pair<std::string, RowsFrom>, std::pair<int64_t, int64_t>> told_
+  std::map<std::pair<std::string, PulledFrom>, std::pair<int64_t, int64_t>> told_
       HG_GUARDED_BY(mutex_);
 };
 

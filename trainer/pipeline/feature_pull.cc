@@ -120,7 +120,7 @@ StatusOr<std::shared_ptr<FeaturePull>> FeaturePull::Create(
 void FeaturePull::CountInPlace(CallContext* context) const {
   for (const InPlaceRows& in_place : in_place_) {
     context->stats.local_bytes += static_cast<int64_t>(in_place.rows * in_place.row_bytes);
-    context->Pulled(in_place.tensor, RowsFrom::kLocal, in_place.rows, in_place.row_bytes);
+    context->Pulled(in_place.tensor, PulledFrom::kLocal, in_place.rows, in_place.row_bytes);
   }
 }
 

@@ -10,7 +10,7 @@
 namespace halograph {
 namespace {
 
-constexpr std::string_view kSources[] = {"local", "remote", "cache"};  // in the order of RowsFrom
+constexpr std::string_view kSources[] = {"local", "remote", "cache"};  // in the order of PulledFrom
 
 Labels LabelsOf(int rank) { return {{"rank", std::to_string(rank)}}; }
 
@@ -111,7 +111,7 @@ void TrainMetrics::SetWaits(double of_all, double own) {
   straggler_->Set(of_all / world_size_ - own);
 }
 
-void TrainMetrics::Add(const TensorRef& tensor, RowsFrom from, int64_t rows, int64_t bytes) {
+void TrainMetrics::Add(const TensorRef& tensor, PulledFrom from, int64_t rows, int64_t bytes) {
   const std::string name = TensorName(tensor);
   const std::string_view source = kSources[static_cast<size_t>(from)];
   pulled_rows_->Of(name, source)->Add(rows);

@@ -95,7 +95,7 @@ class TrainMetrics final : public PulledRows {
   // The sum of what all ranks waited for others in one step, and this one. Of several ranks.
   void SetWaits(double of_all, double own);
 
-  void Add(const TensorRef& tensor, RowsFrom from, int64_t rows, int64_t bytes) override;
+  void Add(const TensorRef& tensor, PulledFrom from, int64_t rows, int64_t bytes) override;
 
   // The stages of a pipeline by name, as sums over threads, which only grow.
   using ReadStages = std::function<std::map<std::string, StageSeconds>()>;

@@ -93,9 +93,9 @@ TEST_F(TrainMetricsTest, StepsCountSeedsAndSeconds) {
 
 TEST_F(TrainMetricsTest, RowsCountByTensorAndSource) {
   const TensorRef feat{false, "paper", "feat"};
-  metrics_->Add(feat, RowsFrom::kRemote, 10, 40);
-  metrics_->Add(feat, RowsFrom::kRemote, 1, 4);
-  metrics_->Add(feat, RowsFrom::kCache, 5, 20);
+  metrics_->Add(feat, PulledFrom::kRemote, 10, 40);
+  metrics_->Add(feat, PulledFrom::kRemote, 1, 4);
+  metrics_->Add(feat, PulledFrom::kCache, 5, 20);
   const auto rows = [&](const char* source) {
     return Of("halograph_trainer_pull_rows_total", {{"tensor", "paper/feat"}, {"source", source}});
   };

@@ -171,7 +171,7 @@ class GivenRows final : public RowStore {
                                                     &tensor.spec));
     }
     context.stats.local_bytes += static_cast<int64_t>(request.ids.size() * tensor.row_bytes());
-    context.Pulled(request.tensor, RowsFrom::kLocal, request.ids.size(), tensor.row_bytes());
+    context.Pulled(request.tensor, PulledFrom::kLocal, request.ids.size(), tensor.row_bytes());
     return OkStatus();
   }
 
