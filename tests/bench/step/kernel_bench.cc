@@ -187,8 +187,8 @@ Case EpilogueCase(const Options& options) {
           std::memcpy(z.data_ptr<float>() + row * cols, product.data_ptr<float>(),
                       static_cast<size_t>((last - row) * cols) * sizeof(float));
           if (!finish) continue;
-          ReluEpilogue(RowsFrom(MutableRowsOf(z), row), cols, bias.data_ptr<float>(), dropout,
-                       row, last, bits);
+          ReluEpilogue(RowsFrom(MutableRowsOf(z), row), cols, bias.data_ptr<float>(), dropout, row,
+                       last, bits);
         }
       });
     };
