@@ -70,6 +70,8 @@ class WholeRestRowStore final : public RowStore {
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
     CallContext inner = InnerContext(context);
+    AsRemote told(context.pulled);
+    if (context.pulled != nullptr) inner.pulled = &told;
     HG_RETURN_IF_ERROR(store_->Pull(requests, inner));
     bool asks = false;
     const std::lock_guard lock(record_->mutex);
@@ -88,6 +90,18 @@ class WholeRestRowStore final : public RowStore {
   }
 
  private:
+  // Tells another that rows came from servers.
+  class AsRemote final : public PulledRows {
+   public:
+    explicit AsRemote(PulledRows* to) : to_(to) {}
+    void Add(const TensorRef& tensor, PulledFrom, int64_t rows, int64_t bytes) override {
+      to_->Add(tensor, PulledFrom::kRemote, rows, bytes);
+    }
+
+   private:
+    PulledRows* const to_;
+  };
+
   std::unique_ptr<RowStore> store_;
   std::shared_ptr<RestRecord> record_;
 };

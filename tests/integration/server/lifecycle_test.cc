@@ -218,10 +218,12 @@ TEST_F(LifecycleTest, SlowRequestsNameTheirTraceByTraceparentElseByTheKeyOfOlder
   EXPECT_EQ(calls[0].wait_for(CallLog::kSlow), std::future_status::timeout);
   blocker.Release();
   for (auto& call : calls) EXPECT_TRUE(call.get().status.ok());
+  v1::StatsRequest with_lists;
+  with_lists.set_metrics(true);
   v1::StatsReply stats;
   ASSERT_NO_FATAL_FAILURE(Await([&] {  // a reply comes before its call has ended
-    return stats.ParseFromString(RawCall(channel_, kStats, "").bytes) &&
-           stats.slow_calls_size() == std::ssize(cases);
+    const RawReply reply = RawCall(channel_, kStats, with_lists.SerializeAsString());
+    return stats.ParseFromString(reply.bytes) && stats.slow_calls_size() == std::ssize(cases);
   }));
   std::map<std::string, std::string> found;
   for (const v1::SlowCall& call : stats.slow_calls()) {
