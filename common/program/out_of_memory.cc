@@ -46,8 +46,8 @@ Status StatusOfException(const std::exception& error, std::string_view advice) {
   const auto* const system = dynamic_cast<const std::system_error*>(&error);
   if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again) {
     return ResourceExhausted(
-        "a thread cannot be started: raise the limits of memory (ulimit -v) and of processes "
-        "(ulimit -u), or use fewer threads");
+        "no memory to start a thread, or too many of them: raise the limits of memory (ulimit -v) "
+        "and of processes (ulimit -u), or use fewer threads");
   }
   return Internal("unexpected error: {}", error.what());
 }
