@@ -356,7 +356,7 @@ void AddTrainRows(OptionTable& rows, TrainOptions* o, const ModelWords& models) 
   AddOutputRows(rows, o);
   AddHttpRows(rows, &o->http);
   for (const char* const name : {"http-listen", "http-address-file", "http-token-file"}) {
-    rows.Find(name)->Mark(kNotRepeated);
+    rows.Find(name)->Mark(kNotRepeated | kOfOutput);
   }
 }
 
