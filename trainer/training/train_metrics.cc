@@ -93,6 +93,13 @@ TrainMetrics::TrainMetrics(std::shared_ptr<MetricRegistry> registry, int rank, i
   readers_.push_back(registry_->ReadGauge(
       {"halograph_trainer_epoch", MetricUnit::kNone, "The epoch that runs, from 0"}, labels_,
       [this] { return static_cast<double>(epoch()); }));
+  readers_.push_back(registry_->ReadGauges(
+      {"halograph_trainer_loss", MetricUnit::kNone, "Loss of this rank's last step, a row"},
+      {"rank"}, [this]() -> std::vector<MetricSample> {
+        const double loss = loss_;
+        if (std::isnan(loss)) return {};
+        return {{{labels_.front().value}, loss}};
+      }));
   readers_.push_back(
       registry_->ReadCounters({"halograph_trainer_stage_seconds_total", MetricUnit::kSeconds,
                                "What the threads of a stage did, all added up"},
