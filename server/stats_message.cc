@@ -1,7 +1,11 @@
 #include "server/stats_message.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -170,25 +174,50 @@ void LeaveOutMetrics(size_t room, v1::StatsReply* reply) {
   reply->mutable_metrics()->DeleteSubrange(kept, reply->metrics_size() - kept);
 }
 
-// The same of a list.
+// A list of the reply.
+struct ToldList {
+  std::string name;  // with how long it is
+  size_t bytes = 0;
+  std::function<void()> clear;
+};
+
 template <typename Message>
-void LeaveOutList(std::string_view what, size_t room,
-                  google::protobuf::RepeatedPtrField<Message>* list, v1::StatsReply* reply) {
-  if (list->empty() || reply->ByteSizeLong() <= room) return;
-  reply->add_left_out(fmt::format("{} ({})", what, list->size()));
-  list->Clear();
+ToldList ListOf(std::string_view what, google::protobuf::RepeatedPtrField<Message>* list) {
+  size_t bytes = 0;
+  for (const Message& message : *list) bytes += message.ByteSizeLong();
+  return {.name = fmt::format("{} ({})", what, list->size()), .bytes = bytes, .clear = [list] {
+            list->Clear();
+          }};
 }
 
-// Leaves out what does not fit, the least needed first.
+// Takes away the largest lists until the reply without its metrics has `room` bytes. Their names.
+std::vector<std::string> LeaveOutLists(size_t room, v1::StatsReply* reply) {
+  std::array lists = {ListOf("clients", reply->mutable_client_list()),
+                      ListOf("slow calls", reply->mutable_slow_calls()),
+                      ListOf("state of parts", reply->mutable_state()),
+                      ListOf("methods of the last minute", reply->mutable_recent())};
+  std::stable_sort(lists.begin(), lists.end(),
+                   [](const ToldList& a, const ToldList& b) { return a.bytes > b.bytes; });
+  std::vector<std::string> names;
+  for (ToldList& list : lists) {
+    size_t metrics = 0;
+    for (const v1::Metric& metric : reply->metrics()) metrics += metric.ByteSizeLong();
+    if (list.bytes == 0 || reply->ByteSizeLong() - metrics <= room) break;
+    list.clear();
+    names.push_back(std::move(list.name));
+  }
+  return names;
+}
+
+// Leaves out what does not fit, the largest first: of lists only what would not fit without metrics
+// either, then of metrics.
 Status Fit(int64_t max_bytes, v1::StatsReply* reply) {
   constexpr int64_t kToSayIt = 4096;  // bytes of left_out
   if (static_cast<int64_t>(reply->ByteSizeLong()) <= max_bytes) return OkStatus();
   const auto room = static_cast<size_t>(std::max<int64_t>(max_bytes - kToSayIt, 0));
+  const std::vector<std::string> lists = LeaveOutLists(room, reply);
   LeaveOutMetrics(room, reply);
-  LeaveOutList("clients", room, reply->mutable_client_list(), reply);
-  LeaveOutList("slow calls", room, reply->mutable_slow_calls(), reply);
-  LeaveOutList("state of parts", room, reply->mutable_state(), reply);
-  LeaveOutList("methods of the last minute", room, reply->mutable_recent(), reply);
+  for (const std::string& list : lists) reply->add_left_out(list);
   const auto bytes = static_cast<int64_t>(reply->ByteSizeLong());
   if (bytes <= max_bytes) return OkStatus();
   return ResourceExhausted(

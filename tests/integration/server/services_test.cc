@@ -413,6 +413,23 @@ TEST(StatsMessageTest, WhatDoesNotFitIsLeftOutAndNamed) {
   EXPECT_TRUE(absl::IsResourceExhausted(ToStatsReply(snapshot, 100).status()));
 }
 
+// A state of many tensors costs neither metrics nor the other lists.
+TEST(StatsMessageTest, AListThatDoesNotFitIsLeftOutAlone) {
+  ServerSnapshot snapshot;
+  snapshot.metrics.families.push_back({.name = "halograph_few", .series = {{.value = 1}}});
+  snapshot.latest_clients.resize(3);
+  for (int i = 0; i < 400; ++i) {
+    MutableTensorStats& tensor = snapshot.state[0].tensors.emplace_back();
+    tensor.spec.ref = {.type = "node", .name = std::to_string(i) + std::string(200, 'x')};
+  }
+  const v1::StatsReply reply = ToldIn(snapshot, 64 << 10);
+  EXPECT_EQ(reply.metrics_size(), 1);
+  EXPECT_EQ(reply.client_list_size(), 3);
+  EXPECT_EQ(reply.state_size(), 0);
+  ASSERT_EQ(reply.left_out_size(), 1);
+  EXPECT_EQ(reply.left_out(0), "state of parts (1)");
+}
+
 TEST_F(ServicesTest, StatisticsCountCallsErrorsAndBytes) {
   v1::PullRequest request;
   request.set_type("paper");
