@@ -59,7 +59,7 @@ GraphCounters::GraphCounters(MetricRegistry* metrics, const ServedGraph& graph)
   for (const Relation& relation : schema.relations) {
     AddTensors(true, relation.triple(), relation.features, &refs);
   }
-  for (const TensorRef& ref : refs) Pulled(ref, 0, 0);
+  for (const TensorRef& ref : refs) tensors_.emplace(ref, Find(ref));
 }
 
 void GraphCounters::Sampled(int relation, CountedSampler sampler, const SampledGroup& group) {
@@ -70,10 +70,16 @@ void GraphCounters::Sampled(int relation, CountedSampler sampler, const SampledG
   of.scanned->Add(group.scanned);
 }
 
-void GraphCounters::Pulled(const TensorRef& tensor, int64_t rows, int64_t bytes) {
+GraphCounters::OfTensor GraphCounters::Find(const TensorRef& tensor) {
   const std::string label = TensorLabel(tensor);
-  rows_->Of(label)->Add(rows);
-  bytes_->Of(label)->Add(bytes);
+  return {.rows = rows_->Of(label), .bytes = bytes_->Of(label)};
+}
+
+void GraphCounters::Pulled(const TensorRef& tensor, int64_t rows, int64_t bytes) {
+  const auto own = tensors_.find(tensor);
+  const OfTensor of = own != tensors_.end() ? own->second : Find(tensor);
+  of.rows->Add(rows);
+  of.bytes->Add(bytes);
 }
 
 }  // namespace halograph::server

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "common/graph/tensor_ref.h"
@@ -57,9 +59,22 @@ class GraphCounters {
   };
   using OfRelation = std::array<OfSampler, static_cast<size_t>(CountedSampler::kEnd)>;
 
+  struct OfTensor {
+    Counter* rows = nullptr;
+    Counter* bytes = nullptr;
+  };
+  struct ByName {
+    bool operator()(const TensorRef& a, const TensorRef& b) const {
+      return std::tie(a.edge, a.type, a.name) < std::tie(b.edge, b.type, b.name);
+    }
+  };
+  [[nodiscard]] OfTensor Find(const TensorRef& tensor);
+
   std::vector<OfRelation> relations_;  // the last one: of all others
   FoundCounters* rows_;
   FoundCounters* bytes_;
+  // The graph's own, which are found without a lock; mutable ones come and go.
+  std::map<TensorRef, OfTensor, ByName> tensors_;
 };
 
 }  // namespace halograph::server
