@@ -1,6 +1,7 @@
 #include "server/peers/peers.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "common/base/units.h"
@@ -80,8 +81,12 @@ void Peers::AskNext() {
       address = peer.answer.address;
       deadline = round_deadline_;
     }
-    caller_->Ask(address, deadline,
-                 [this, index](StatusOr<std::string> reply) { Take(index, std::move(reply)); });
+    try {
+      caller_->Ask(address, deadline,
+                   [this, index](StatusOr<std::string> reply) { Take(index, std::move(reply)); });
+    } catch (const std::exception& error) {  // the look would wait for its answer for ever
+      Take(index, Internal("it could not be asked: {}", error.what()));
+    }
   }
 }
 

@@ -29,7 +29,7 @@ class StatsCaller {
 
   virtual ~StatsCaller() = default;  // ends what is under way; no `done` runs when it returns
   // Asks the server at `address`. `done` is called once, from any thread, about when `deadline` is
-  // reached at the latest.
+  // reached at the latest; not if this throws.
   virtual void Ask(const std::string& address, std::chrono::steady_clock::time_point deadline,
                    Done done) = 0;
   // Closes connections; the next question opens them again.

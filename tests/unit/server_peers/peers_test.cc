@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <stdexcept>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -41,6 +42,7 @@ struct FakeServers {
   std::map<std::string, StatusOr<std::string>> replies;  // of those that answer at once
   std::map<std::string, StatsCaller::Done> open;
   std::vector<std::string> asked;
+  std::string cannot_be_asked;
   size_t most_open = 0;
   int disconnects = 0;
 };
@@ -61,6 +63,7 @@ class FakeCaller final : public StatsCaller {
     {
       const MutexLock lock(servers_->mutex);
       servers_->asked.push_back(address);
+      if (address == servers_->cannot_be_asked) throw std::runtime_error("no memory");
       const auto found = servers_->replies.find(address);
       if (found == servers_->replies.end()) {
         servers_->open[address] = std::move(done);
@@ -106,6 +109,13 @@ std::vector<std::string> RepliesOf(const PeersLook& look) {
     replies.push_back(peer.reply == nullptr ? Message(peer.error) : *peer.reply);
   }
   return replies;
+}
+
+TEST_F(PeersTest, ALookEndsThoughAQuestionCannotBeAsked) {
+  servers_.cannot_be_asked = "a:1";
+  servers_.Set("b:1", "two");
+  Make({"a:1", "b:1"});
+  EXPECT_THAT(RepliesOf(peers_->Look()), ElementsAre("it could not be asked: no memory", "two"));
 }
 
 TEST_F(PeersTest, NobodyIsAskedUntilSomebodyLooksAndThenOnceASecond) {
