@@ -105,6 +105,7 @@ Table Ranks(const TrainerFigures& trainer) {
       .columns = {{"Rank"}, {"Later by", true}},
       .rows = {},
       .empty = "This rank trains alone, or has not met the others yet."};
+  if (trainer.world_size == 1) return table;
   std::vector<RankDelay> delays = trainer.delays;
   std::stable_sort(delays.begin(), delays.end(),
                    [](const RankDelay& a, const RankDelay& b) { return a.seconds > b.seconds; });

@@ -371,6 +371,14 @@ TEST(StatusReaderTest, ReadsATrainer) {
   EXPECT_THAT(Rows(page, "stages"), HasSubstr("100 %"));
 }
 
+TEST(StatusReaderTest, ARankThatTrainsAloneIsBehindNobody) {
+  UiData data;
+  data.trainer = TrainerFigures{.delays = {{.rank = "0", .seconds = 0}}};
+  EXPECT_THAT(Rows(RenderPage(data), "ranks"), HasSubstr("trains alone"));
+  data.trainer->world_size = 2;
+  EXPECT_THAT(Rows(RenderPage(data), "ranks"), Not(HasSubstr("trains alone")));
+}
+
 TEST(StatusReaderTest, WhatIsMissingOrOfAnotherTypeCountsAsUnknown) {
   for (const char* text :
        {"null", "[]", "{}", R"({"servers": [1, {"stats": {"parts": ["x", -3]}}]})",
