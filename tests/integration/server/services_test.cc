@@ -416,7 +416,9 @@ TEST(StatsMessageTest, WhatDoesNotFitIsLeftOutAndNamed) {
 // A state of many tensors costs neither metrics nor the other lists.
 TEST(StatsMessageTest, AListThatDoesNotFitIsLeftOutAlone) {
   ServerSnapshot snapshot;
-  snapshot.metrics.families.push_back({.name = "halograph_few", .series = {{.value = 1}}});
+  FamilySnapshot& family = snapshot.metrics.families.emplace_back();
+  family.name = "halograph_few";
+  family.series.emplace_back();
   snapshot.latest_clients.resize(3);
   for (int i = 0; i < 400; ++i) {
     MutableTensorStats& tensor = snapshot.state[0].tensors.emplace_back();
