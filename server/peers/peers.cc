@@ -129,7 +129,7 @@ bool Peers::Pending(bool awaited_only) const {
   return std::any_of(peers_.begin(), peers_.end(),
                      [&](const Peer& peer) { return counts(peer) && peer.in_flight; }) ||
          std::any_of(waiting_.begin(), waiting_.end(),
-                     [&](size_t index) { return counts(peers_[index]); });
+                     [&](size_t index) HG_REQUIRES(mutex_) { return counts(peers_[index]); });
 }
 
 void Peers::EndRound() {
