@@ -14,8 +14,9 @@ from harness.training import options, read_log, start_ranks, train
 
 PLOT_LOG = pathlib.Path(__file__).parents[2] / "deploy" / "plot-log"
 SMALL = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1)  # 3 steps an epoch
+# "metrics" are the process's own: seconds, memory, and counts that depend on how threads meet.
 TIMES = ("time", "seconds", "eval_s", "sample_wait_s", "feature_wait_s", "compute_s", "sync_wait_s",
-         "push_s", "total_s", "stages")
+         "push_s", "total_s", "stages", "metrics")
 
 
 def without_times(lines):
