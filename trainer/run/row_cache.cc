@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,21 @@ Status Rank(Session& session, const CancelToken& cancel, CachedRowsOptions* cach
   return OkStatus();
 }
 
+// A cache that is cold fetches rows for the first time, one that is small fetches them again.
+void CountFetched(Session& session) {
+  if (session.metrics == nullptr) return;
+  const auto read = [cache = session.cache.get(), rank = std::to_string(session.options.rank)] {
+    const CachedRowsFigures figures = cache->figures();
+    const auto again = static_cast<double>(figures.refetched);
+    return std::vector<MetricSample>{
+        {{rank, "first"}, static_cast<double>(figures.fetched) - again}, {{rank, "again"}, again}};
+  };
+  session.cache_fetches = session.metrics->registry()->ReadCounters(
+      {"halograph_trainer_cache_fetched_rows_total", MetricUnit::kNone,
+       "Rows that the cache did not have: for the first time, or again for want of room"},
+      {"rank", "fetch"}, read);
+}
+
 Status OpenCacheHere(Session& session, const RunInputs& inputs, const CancelToken& cancel) {
   const TrainOptions& options = session.options;
   const GraphInfo& info = session.stores.graph->info();
@@ -61,6 +77,7 @@ Status OpenCacheHere(Session& session, const RunInputs& inputs, const CancelToke
   cache.look_ahead = options.cache == CacheKind::kLookAhead;
   HG_RETURN_IF_ERROR(Rank(session, cancel, &cache));
   HG_ASSIGN_OR_RETURN(session.cache, CachedRows::Create(session.stores.rows, info, cache));
+  CountFetched(session);
   return OkStatus();
 }
 

@@ -49,9 +49,10 @@ struct Session {
   Stores stores;
   // Where the rows of training come from, if remote ones are cached; else null.
   std::unique_ptr<CachedRows> cache;
-  double row_forecast = 0;  // rows that an epoch will read by way of it; 0: not known
-  SamplerPlan sampler;      // how many minibatches are prepared at once
-  SamplerTables tables;     // of the sampler of training
+  MetricReader cache_fetches;  // reads the cache
+  double row_forecast = 0;     // rows that an epoch will read by way of it; 0: not known
+  SamplerPlan sampler;         // how many minibatches are prepared at once
+  SamplerTables tables;        // of the sampler of training
   std::unique_ptr<Communicator> ranks;
   std::unique_ptr<TrainingTask> task;
   std::unique_ptr<ThreadPool> preparing;  // helps threads that prepare minibatches; or null

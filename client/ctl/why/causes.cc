@@ -19,6 +19,7 @@ constexpr std::array kTable = {
     Cause{"reply-memory", FindReplyMemory},
     Cause{"slow-sync", FindSlowSync},
     Cause{"straggler", FindStraggler},
+    Cause{"trainer-processors", FindTrainerProcessors},
     Cause{"few-sample-threads", FindFewSampleThreads},
     Cause{"cold-cache", FindColdCache},
     Cause{"preparing", FindPreparing},
@@ -77,8 +78,8 @@ double HeldUp(const Picture& picture) {
   double held_up = 0;
   for (const ServerPicture& server : picture.servers) {
     if (!server.seen_by_trainers || server.call_seconds <= 0) continue;
-    double seconds = server.way + server.queue + server.memory;
-    if (LackOfProcessors(server) == Lack::kYes) seconds += server.work;
+    double seconds = FaultsOfWay(server) + server.queue + server.memory;
+    if (LackOfProcessors(server) == Lack::kYes) seconds += server.work + server.way_of_server;
     held_up = std::max(held_up, std::min(1.0, seconds / server.call_seconds));
   }
   return held_up;

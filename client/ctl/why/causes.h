@@ -45,6 +45,7 @@ struct Cause {
 [[nodiscard]] std::optional<Finding> FindReplyMemory(const Picture& picture);
 [[nodiscard]] std::optional<Finding> FindSlowSync(const Picture& picture);
 [[nodiscard]] std::optional<Finding> FindStraggler(const Picture& picture);
+[[nodiscard]] std::optional<Finding> FindTrainerProcessors(const Picture& picture);
 [[nodiscard]] std::optional<Finding> FindFewSampleThreads(const Picture& picture);
 [[nodiscard]] std::optional<Finding> FindColdCache(const Picture& picture);
 [[nodiscard]] std::optional<Finding> FindPreparing(const Picture& picture);
@@ -57,8 +58,10 @@ struct Cause {
 [[nodiscard]] std::optional<double> WaitForCalls(const Picture& picture);
 // Of the busiest stage of a rank, the share of its time in which such calls were under way.
 [[nodiscard]] double CallsShare(const RankPicture& rank);
-// The share of a call that is other causes' than the number of calls and what they ask for: the
-// way, waits, and lack of processors. Of the server that is held up most.
+// Seconds of a call that a delay or a full way to the server costs; less than either names is 0.
+[[nodiscard]] double FaultsOfWay(const ServerPicture& server);
+// The share of a call that is other causes' than the number of calls and what they ask for: faults
+// of the way, waits, and lack of processors. Of the server that is held up most.
 [[nodiscard]] double HeldUp(const Picture& picture);
 // Whether threads of a server that have work to do wait for processors for a good part of their
 // time. kPerhaps: it does not tell what they waited for, and they got fewer processors than they

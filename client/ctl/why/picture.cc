@@ -1,294 +1,50 @@
 #include "client/ctl/why/picture.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
 #include <set>
-#include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
+#include "client/ctl/why/draw.h"
 
 namespace halograph::ctl {
 namespace {
 
-// The order in which minibatches go through stages. Those of other names come last.
-constexpr std::array<std::string_view, 7> kOrder = {"schedule", "sample", "compact", "plan",
-                                                    "gather",   "learn",  "move"};
-constexpr char kComputingStage[] = "train";
-constexpr std::string_view kPackage = "halograph.v1.";
-// The calls that make minibatches.
-constexpr std::array<std::string_view, 4> kMethods = {
-    "GraphService/Sample", "GraphService/ColumnSums", "GraphService/Extract", "KVService/Pull"};
-constexpr double kLeastQuantile = 0.1;
-// Fewer calls have no quantile to speak of, and say little of a rank.
-constexpr int64_t kFewCalls = 5;
-
-constexpr char kSteps[] = "halograph_trainer_steps_total";
-constexpr char kStageSeconds[] = "halograph_trainer_stage_seconds_total";
-constexpr char kAttempts[] = "grpc_client_attempt_duration_seconds";
-constexpr char kDurations[] = "grpc_server_call_duration_seconds";
-
-double Share(std::optional<double> seconds, double all) {
-  return seconds && all > 0 ? std::clamp(*seconds / all, 0.0, 1.0) : 0;
-}
-
-std::optional<StageShares> SharesOf(const MetricChange& metrics, const std::string& name,
-                                    const LabelValues& rank) {
-  const auto seconds = [&](const char* state) {
-    LabelValues labels = {{"stage", name}, {"state", state}};
-    labels.insert(rank.begin(), rank.end());
-    return metrics.Counter(kStageSeconds, labels).value_or(0);
-  };
-  StageShares shares{name, seconds("busy"), seconds("starved"), seconds("blocked")};
-  const double all = shares.busy + shares.starved + shares.blocked;
-  if (all <= 0) return {};
-  shares.busy /= all;
-  shares.starved /= all;
-  shares.blocked /= all;
-  return shares;
-}
-
-std::vector<StageShares> StagesOf(const MetricChange& metrics, const LabelValues& rank) {
-  std::vector<StageShares> stages;
-  for (const std::string& name : metrics.ValuesOf(kStageSeconds, "stage")) {
-    if (name == kComputingStage) continue;
-    if (auto shares = SharesOf(metrics, name, rank)) stages.push_back(*std::move(shares));
+// Seconds of a call that grow on the way in any case: nobody knows of which threads' waits they
+// are, but what trainers lack makes the ways to all servers long.
+double LeastGrowing(const std::vector<ServerPicture>& servers) {
+  std::optional<double> least;
+  for (const ServerPicture& server : servers) {
+    if (!server.seen_by_trainers || server.evidence == nullptr) continue;
+    least = least ? std::min(*least, server.way_growing()) : server.way_growing();
   }
-  const auto place = [](const StageShares& stage) {
-    return std::find(kOrder.begin(), kOrder.end(), stage.name);
-  };
-  std::stable_sort(stages.begin(), stages.end(),
-                   [&](const auto& one, const auto& other) { return place(one) < place(other); });
-  return stages;
+  return least.value_or(0);
 }
 
-// `number`: -1: the trainer does not say it.
-RankPicture DrawRank(const TrainerEvidence& trainer, int number, LabelValues labels) {
-  const MetricChange& metrics = trainer.metrics;
-  RankPicture rank{.name = number >= 0 ? fmt::format("rank {}", number) : trainer.address,
-                   .address = trainer.address,
-                   .rank = number,
-                   .world_size = trainer.world_size,
-                   .evidence = &trainer,
-                   .labels = std::move(labels)};
-  rank.steps = metrics.Counter(kSteps, rank.labels).value_or(0);
-  rank.step_seconds = trainer.seconds / std::max(rank.steps, 1.0);
-  const auto waits = metrics.Counter("halograph_trainer_wait_seconds_total", rank.labels);
-  const auto meets = metrics.Counter("halograph_trainer_sync_wait_seconds_total", rank.labels);
-  rank.waiting = Share(waits, trainer.seconds);
-  rank.meeting = Share(meets, trainer.seconds);
-  static_cast<void>(metrics.Counter(kStageSeconds));  // noted, if it is missing
-  rank.stages = StagesOf(metrics, rank.labels);
-  // What is left of a step, unless the stage tells better.
-  rank.computing = waits ? std::max(0.0, 1 - rank.waiting - rank.meeting) : 0;
-  if (const auto shares = SharesOf(metrics, kComputingStage, rank.labels)) {
-    rank.computing = shares->busy;
-    if (!waits) rank.waiting = shares->starved;
-    rank.pushing = std::max(0.0, shares->blocked - rank.meeting);
-    // Where computing is said to go on while it waits for other ranks.
-    rank.computing = std::clamp(rank.computing, 0.0,
-                                std::max(0.0, 1 - rank.waiting - rank.meeting - rank.pushing));
-  }
-  return rank;
-}
-
-// Those of one process: it prints the series of each (--logical-ranks).
-void DrawRanks(const TrainerEvidence& trainer, std::vector<RankPicture>* ranks) {
-  const std::set<std::string> found = trainer.metrics.ValuesOf(kSteps, "rank");
-  if (found.size() < 2) return ranks->push_back(DrawRank(trainer, trainer.rank, {}));
-  for (const std::string& rank : found) {
-    int number = 0;
-    const char* const end = rank.data() + rank.size();
-    if (std::from_chars(rank.data(), end, number).ptr != end) continue;
-    ranks->push_back(DrawRank(trainer, number, {{"rank", rank}}));
-  }
-}
-
-std::string WithoutPackage(std::string_view method) {
-  return std::string(method.starts_with(kPackage) ? method.substr(kPackage.size()) : method);
-}
-
-// The calls of a method to a target, by the rank that has them fastest: what is slow for one rank
-// alone is that rank's.
-struct Attempts {
-  double calls = 0;
-  double seconds = 0;
-  std::optional<HistogramValues> fastest = {};
-};
-
-Attempts AttemptsOf(const std::vector<RankPicture>& ranks, const std::string& method,
-                    const std::string& target) {
-  Attempts attempts;
+// Seconds of a call for which threads of a trainer may have waited for processors: while one of
+// them waits, it may hold up all calls that are under way. Of the trainer that has it least.
+double LackOfTrainers(const std::vector<RankPicture>& ranks) {
+  std::optional<double> least;
   for (const RankPicture& rank : ranks) {
-    const auto calls = rank.evidence->metrics.Histogram(
-        kAttempts, {{"grpc_method", method}, {"grpc_target", target}, {"grpc_status", "OK"}});
+    const auto calls = rank.evidence->metrics.Histogram(kAttempts);
     if (!calls || calls->count == 0) continue;
-    attempts.calls += static_cast<double>(calls->count);
-    attempts.seconds += calls->sum;
-    const bool first = !attempts.fastest || attempts.fastest->count < kFewCalls;
-    if (first || (calls->count >= kFewCalls && calls->Mean() < attempts.fastest->Mean())) {
-      attempts.fastest = calls;
-    }
+    const double seconds = rank.waited_for_processors.value_or(0) * calls->Mean();
+    least = least ? std::min(*least, seconds) : seconds;
   }
-  return attempts;
+  return least.value_or(0);
 }
 
-struct Answers {
-  HistogramValues calls;
-  double sending = 0;  // seconds of all
-};
-
-std::optional<Answers> AnswersOf(const MetricChange& metrics, const std::string& method) {
-  const auto calls =
-      metrics.Histogram(kDurations, {{"grpc_method", method}, {"grpc_status", "OK"}});
-  if (!calls || calls->count == 0) return {};
-  return Answers{
-      *calls, metrics.Counter("halograph_server_sending_seconds_total", {{"grpc_method", method}})
-                  .value_or(0)};
-}
-
-double BytesOf(const MetricChange& metrics, const std::string& method) {
-  double bytes = 0;
-  for (const char* const name : {"grpc_server_call_sent_total_compressed_message_size_bytes",
-                                 "grpc_server_call_rcvd_total_compressed_message_size_bytes"}) {
-    const auto sizes = metrics.Histogram(name, {{"grpc_method", method}, {"grpc_status", "OK"}});
-    if (sizes) bytes += sizes->Mean();
+// Says of what grows on the way how much processors explain.
+void DrawLacks(Picture* picture) {
+  const double of_trainers =
+      std::min(LackOfTrainers(picture->ranks), LeastGrowing(picture->servers));
+  for (ServerPicture& server : picture->servers) {
+    server.way_of_trainers = std::min(of_trainers, server.way_growing());
+    const double of_server = server.waited_for_processors.value_or(0) * server.call_seconds;
+    server.way_of_server = std::min(of_server, server.way_growing() - server.way_of_trainers);
   }
-  return bytes;
-}
-
-void DrawMethods(const std::vector<RankPicture>& ranks, const std::string& target,
-                 ServerPicture* server) {
-  double answered = 0;
-  double sum_seconds = 0;
-  double way_calls = 0;
-  const double seconds = server->evidence != nullptr ? server->evidence->seconds
-                         : !ranks.empty()            ? ranks[0].evidence->seconds
-                                                     : 0;
-  double least_way = -1;
-  double outstanding = 0;
-  for (const std::string_view short_name : kMethods) {
-    const std::string full = std::string(kPackage) + std::string(short_name);
-    MethodPicture method{.method = WithoutPackage(full)};
-    const Attempts attempts = AttemptsOf(ranks, full, target);
-    outstanding += attempts.seconds;
-    std::optional<Answers> answers;
-    if (server->evidence != nullptr) {
-      answers = AnswersOf(server->evidence->metrics, full);
-      method.bytes = BytesOf(server->evidence->metrics, full);
-    }
-    method.calls = attempts.calls > 0 ? attempts.calls
-                   : answers          ? static_cast<double>(answers->calls.count)
-                                      : 0;
-    if (method.calls == 0) continue;
-    if (attempts.fastest) {
-      method.trainers_seconds = attempts.fastest->Mean();
-      if (attempts.fastest->count >= kFewCalls) {
-        method.least_seconds = attempts.fastest->Quantile(kLeastQuantile);
-      }
-    }
-    if (answers) {
-      const auto count = static_cast<double>(answers->calls.count);
-      method.answering_seconds = std::max(0.0, answers->calls.Mean() - answers->sending / count);
-      method.least_answering_seconds = answers->calls.Quantile(kLeastQuantile);
-      server->answering += *method.answering_seconds * method.calls;
-      answered += method.calls;
-      server->working += *method.answering_seconds * count / std::max(seconds, 1e-9);
-    }
-    sum_seconds +=
-        method.calls * method.trainers_seconds.value_or(method.answering_seconds.value_or(0));
-    if (method.trainers_seconds && method.answering_seconds) {
-      const double way = std::max(0.0, *method.trainers_seconds - *method.answering_seconds);
-      server->way += way * method.calls;
-      way_calls += method.calls;
-      if (method.least_seconds) {
-        const double least = std::clamp(
-            *method.least_seconds - method.least_answering_seconds.value_or(0), 0.0, way);
-        least_way = least_way < 0 ? least : std::min(least_way, least);
-      }
-    }
-    server->calls += method.calls;
-    server->methods.push_back(std::move(method));
-  }
-  server->seen_by_trainers = outstanding > 0;
-  server->outstanding = seconds > 0 ? outstanding / seconds : 0;
-  if (server->calls > 0) server->call_seconds = sum_seconds / server->calls;
-  if (answered > 0) server->answering /= answered;
-  if (way_calls > 0) server->way /= way_calls;
-  server->way_least = std::max(0.0, least_way);
-}
-
-// Messages so large take long on a slow way, whatever its delay.
-constexpr double kLargeBytes = 256 << 10;
-// A server that sends less than this can hardly have filled its way.
-constexpr double kFillsAWay = 1e6;
-
-// The delay that calls have in any case: no more than an empty call from here had, if trainers'
-// calls are too large to tell, or there are so many bytes that the way may be full of them.
-void BoundLeast(ServerPicture* server) {
-  const std::optional<double>& round_trip = server->evidence->round_trip_seconds;
-  if (!round_trip) return;
-  const bool all_large =
-      std::all_of(server->methods.begin(), server->methods.end(),
-                  [](const MethodPicture& method) { return method.bytes >= kLargeBytes; });
-  if (all_large || server->bytes_per_second >= kFillsAWay) {
-    server->way_least = std::min(server->way_least, *round_trip);
-  }
-}
-
-void DrawServer(ServerPicture* server) {
-  const ServerEvidence& evidence = *server->evidence;
-  const MetricChange& metrics = evidence.metrics;
-  const double seconds = std::max(evidence.seconds, 1e-9);
-  if (const auto waits =
-          metrics.Histogram("halograph_server_queue_wait_seconds", {{"pool", "work"}})) {
-    server->queue = std::min(waits->Mean(), server->answering);
-  }
-  if (const auto waited = metrics.Counter("halograph_server_reply_wait_seconds_total")) {
-    const auto all = metrics.Histogram(kDurations);
-    const double calls = std::max(server->calls, all ? static_cast<double>(all->count) : 0);
-    server->memory = calls > 0 ? *waited / calls : 0;
-  }
-  server->work = std::max(0.0, server->answering - server->queue - server->memory);
-  if (server->answering > 0) {
-    server->queueing = server->working * server->queue / server->answering;
-    server->working *= server->work / server->answering;
-  }
-  if (const auto sent =
-          metrics.Histogram("grpc_server_call_sent_total_compressed_message_size_bytes")) {
-    server->bytes_per_second = sent->sum / seconds;
-  }
-  if (const auto cpu = metrics.Counter("process_cpu_seconds_total")) {
-    server->processors = *cpu / seconds;
-  }
-  if (const auto waited = metrics.Counter("process_processor_wait_seconds_total")) {
-    server->waited_for_processors = *waited / seconds;
-  }
-  server->waiting_calls = metrics.Gauge("halograph_server_waiting_calls");
-  server->threads = metrics.Gauge("halograph_server_threads", {{"pool", "work"}});
-  if (server->threads && *server->threads <= 0) server->threads.reset();
-  BoundLeast(server);
 }
 
 }  // namespace
-
-const StageShares* RankPicture::Busiest() const {
-  const StageShares* busiest = nullptr;
-  for (const StageShares& stage : stages) {
-    if (busiest == nullptr || stage.busy > busiest->busy) busiest = &stage;
-  }
-  return busiest;
-}
-
-bool IsSampling(const std::string& stage) {
-  return stage == "schedule" || stage == "sample" || stage == "compact";
-}
-
-bool IsFetching(const std::string& stage) {
-  return stage == "plan" || stage == "gather" || stage == "learn";
-}
 
 double LowerMedian(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -315,15 +71,15 @@ Picture Draw(const Evidence& evidence) {
     if (!server.error.empty() || server.restarted) continue;
     picture.seconds = std::max(picture.seconds, server.seconds);
     ServerPicture drawn{.address = server.address, .evidence = &server};
-    DrawMethods(picture.ranks, target, &drawn);
-    DrawServer(&drawn);
+    DrawServer(picture.ranks, target, &drawn);
     picture.servers.push_back(std::move(drawn));
   }
   for (const std::string& target : targets) {
     ServerPicture drawn{.address = target};
-    DrawMethods(picture.ranks, target, &drawn);
+    DrawServer(picture.ranks, target, &drawn);
     if (drawn.calls > 0) picture.servers.push_back(std::move(drawn));
   }
+  DrawLacks(&picture);
   return picture;
 }
 

@@ -4,6 +4,7 @@
 //   a call as its trainer sees it  =  answering (as the server counts)  +  on the way
 //   answering                      =  queue  +  waiting for reply memory  +  work
 //   on the way                     =  the least that any call had there  +  what grows with load
+//   what grows with load           =  threads wait for processors  +  the way is full
 #pragma once
 
 #include <map>
@@ -40,6 +41,11 @@ struct RankPicture {
   double waiting = 0;  // for a minibatch
   double meeting = 0;  // for other ranks
   double pushing = 0;  // with work done and no leave to go on, other than that
+  // Of its process, per second: of processors that it used, for which its threads waited, and that
+  // it may use.
+  std::optional<double> processors = {};
+  std::optional<double> waited_for_processors = {};
+  std::optional<double> usable_processors = {};
   // All that the trainer tells of, in the order of a step, without the last one, which computes.
   std::vector<StageShares> stages = {};
   // The stage that others wait for: the busiest. Null: the trainer does not tell stages.
@@ -76,6 +82,10 @@ struct ServerPicture {
   double work = 0;
   double way = 0;  // 0 if no trainer tells
   double way_least = 0;
+  // Of what grows on the way: the most that processors explain for which threads waited, those of
+  // the server, and those of the trainers.
+  double way_of_server = 0;
+  double way_of_trainers = 0;
   double bytes_per_second = 0;  // that it sent
   double outstanding = 0;       // calls of trainers under way, on average
   // Seconds in which threads worked for such calls, in which such calls waited for a thread, and of

@@ -1,204 +1,20 @@
-// Causes that lie with servers, or on the way to them.
+// Causes that lie with servers.
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
-#include <set>
 #include <utility>
 
 #include <fmt/ranges.h>
 
-#include "client/ctl/why/causes.h"
+#include "client/ctl/why/suspects.h"
 #include "common/base/units.h"
 
 namespace halograph::ctl {
-namespace {
-
-using Part = std::function<double(const ServerPicture&)>;  // seconds of a call
-
-// Servers of which a part of a call's time is long: at least `least` seconds, this share of the
-// call, and half of what it is at the worst of them. The worst first.
-std::vector<const ServerPicture*> Suspects(const Picture& picture, const Part& part, double least,
-                                           double least_share) {
-  std::vector<const ServerPicture*> suspects;
-  for (const ServerPicture& server : picture.servers) {
-    if (server.calls == 0) continue;
-    const double seconds = part(server);
-    if (seconds >= least && seconds >= least_share * server.call_seconds) {
-      suspects.push_back(&server);
-    }
-  }
-  std::sort(suspects.begin(), suspects.end(),
-            [&](const auto* one, const auto* other) { return part(*one) > part(*other); });
-  const auto is_lesser = [&](const auto* server) {
-    return part(*server) < 0.5 * part(*suspects.front());
-  };
-  const auto end = std::find_if(suspects.begin(), suspects.end(), is_lesser);
-  suspects.erase(end, suspects.end());
-  return suspects;
-}
-
-std::string Addresses(const std::vector<const ServerPicture*>& servers) {
-  std::vector<std::string> addresses;
-  addresses.reserve(servers.size());
-  for (const ServerPicture* server : servers) addresses.push_back(server->address);
-  return fmt::format("{}", fmt::join(addresses, ", "));
-}
-
-// What a part of the calls to the worst server costs: minibatches wait for the slowest server.
-void Weigh(const Picture& picture, double part, Finding* finding) {
-  double slowest = 0;
-  for (const ServerPicture& other : picture.servers) {
-    slowest = std::max(slowest, other.call_seconds);
-  }
-  const double all = std::max({slowest, part, 1e-12});
-  finding->share = part / all;
-  if (const auto wait = WaitForCalls(picture)) finding->share *= *wait;
-}
-
-bool StandsAlone(const Picture& picture, const std::vector<const ServerPicture*>& suspects) {
-  return suspects.size() == 1 && picture.servers.size() > 1;
-}
-
-std::string OfCalls(const ServerPicture& server) {
-  std::string text =
-      server.seen_by_trainers
-          ? fmt::format("a call to {} takes {} as trainers see it", server.address,
-                        ShortSeconds(server.call_seconds))
-          : fmt::format("a call to {} takes {}", server.address, ShortSeconds(server.call_seconds));
-  if (server.answering > 0) {
-    text += fmt::format(", {} until the server has answered it", ShortSeconds(server.answering));
-  }
-  return text;
-}
-
-// "the other servers: 0.4 ms"
-void AddOthers(const Picture& picture, const std::vector<const ServerPicture*>& suspects,
-               const Part& part, std::string_view what, Finding* finding) {
-  std::vector<std::string> others;
-  for (const ServerPicture& server : picture.servers) {
-    if (server.calls == 0 ||
-        std::find(suspects.begin(), suspects.end(), &server) != suspects.end()) {
-      continue;
-    }
-    others.push_back(fmt::format("{} at {}", ShortSeconds(part(server)), server.address));
-  }
-  constexpr size_t kShown = 3;
-  if (others.size() > kShown) others.resize(kShown);
-  if (!others.empty()) {
-    finding->evidence.push_back(fmt::format("{} elsewhere: {}", what, fmt::join(others, ", ")));
-  }
-}
-
-// The share of the link that bytes come to, if they are near what such a link carries.
-struct LinkClass {
-  std::string_view name;
-  double bytes_per_second;
-};
-constexpr std::array kLinks = {LinkClass{"10 Mbit/s", 1.25e6}, LinkClass{"100 Mbit/s", 12.5e6},
-                               LinkClass{"1 Gbit/s", 125e6}, LinkClass{"10 Gbit/s", 1250e6}};
-
-const LinkClass* LinkOf(double bytes_per_second) {
-  for (const LinkClass& link : kLinks) {
-    const double share = bytes_per_second / link.bytes_per_second;
-    if (share > 0.65 && share < 1.03) return &link;
-  }
-  return nullptr;
-}
-
-// While calls were under way.
-double Carried(const ServerPicture& server) {
-  return server.bytes_per_second / std::clamp(server.outstanding, 0.05, 1.0);
-}
-
-}  // namespace
-
-std::optional<Finding> FindDelay(const Picture& picture) {
-  const bool trainers = !picture.ranks.empty();
-  // Without trainers, by empty calls from here.
-  const Part part = [trainers](const ServerPicture& server) {
-    if (trainers) return server.way_least;
-    const bool known = server.evidence != nullptr && server.evidence->round_trip_seconds;
-    return known ? *server.evidence->round_trip_seconds : 0;
-  };
-  const auto suspects = Suspects(picture, part, trainers ? 0.7e-3 : 2e-3, 0.25);
-  if (suspects.empty()) return {};
-  const ServerPicture& worst = *suspects.front();
-  Finding finding{.culprit = Addresses(suspects)};
-  Weigh(picture, part(worst), &finding);
-  // What a server counts of a call is without the way.
-  if (!trainers) finding.share = part(worst) / (worst.call_seconds + part(worst));
-  finding.what = fmt::format("the way to {} takes {}, however little is sent", finding.culprit,
-                             ShortSeconds(part(worst)));
-  finding.evidence.push_back(OfCalls(worst));
-  if (trainers) {
-    finding.evidence.push_back(fmt::format("nine of ten calls to it spent {} or more on the way",
-                                           ShortSeconds(worst.way_least)));
-  }
-  if (worst.evidence != nullptr && worst.evidence->round_trip_seconds) {
-    finding.evidence.push_back(fmt::format("an empty call from here took {} at least",
-                                           ShortSeconds(*worst.evidence->round_trip_seconds)));
-  }
-  AddOthers(picture, suspects, part, "on the way", &finding);
-  finding.advice =
-      suspects.size() > 1 && suspects.size() == picture.servers.size()
-          ? "every server is far from the trainers: run them nearer to one another, or ask for "
-            "more "
-            "steps ahead (--prefetch, --sample-threads), which costs no processor"
-          : "look at what lies between the trainers and this server (ping, a proxy, another rack): "
-            "move it nearer, or name a replica; more steps ahead (--prefetch, --sample-threads) "
-            "hide "
-            "some of it";
-  return finding;
-}
-
-std::optional<Finding> FindNarrowLink(const Picture& picture) {
-  const Part part = [](const ServerPicture& server) { return server.way_growing(); };
-  auto suspects = Suspects(picture, part, 1e-3, 0.3);
-  std::erase_if(suspects, [](const auto* server) { return server->bytes_per_second < 1e6; });
-  if (suspects.empty()) return {};
-  const ServerPicture& worst = *suspects.front();
-  double elsewhere = 0;
-  for (const ServerPicture& other : picture.servers) {
-    if (&other != &worst && other.way_growing() < 0.5 * worst.way_growing()) {
-      elsewhere = std::max(elsewhere, Carried(other));
-    }
-  }
-  const double carried = Carried(worst);
-  const LinkClass* const link = LinkOf(worst.bytes_per_second);
-  Finding finding{.culprit = Addresses(suspects)};
-  Weigh(picture, part(worst), &finding);
-  // Calls of trainers that lack processors, too, take the longer the more comes.
-  if (link == nullptr && elsewhere < 1.5 * carried) finding.weight = finding.share * 0.3;
-  finding.what = fmt::format("the way from {} is full: it carries {}/s", finding.culprit,
-                             FormatBytes(std::llround(worst.bytes_per_second)));
-  finding.evidence.push_back(OfCalls(worst));
-  finding.evidence.push_back(fmt::format("{} of it on the way, beyond the {} of its fastest calls",
-                                         ShortSeconds(worst.way_growing()),
-                                         ShortSeconds(worst.way_least)));
-  if (link != nullptr) {
-    finding.evidence.push_back(
-        fmt::format("{:.0f} Mbit/s are {} of a link of {}", worst.bytes_per_second * 8e-6,
-                    Percent(worst.bytes_per_second / link->bytes_per_second), link->name));
-  }
-  if (worst.evidence != nullptr) {
-    const auto sending = worst.evidence->metrics.Counter("halograph_server_sending_seconds_total");
-    if (sending) {
-      finding.evidence.push_back(fmt::format("its replies spent {} being sent in {} of looking",
-                                             ShortSeconds(*sending),
-                                             ShortSeconds(picture.seconds)));
-    }
-  }
-  AddOthers(picture, suspects, part, "beyond the fastest calls", &finding);
-  finding.advice =
-      "give the server a faster link, or spread its part over replicas; less to send helps too: "
-      "features in a narrower type, more --cache-memory, --topology local";
-  return finding;
-}
 
 std::optional<Finding> FindBusyProcessors(const Picture& picture) {
   const Part part = [](const ServerPicture& server) {
-    return LackOfProcessors(server) != Lack::kNo ? server.work + server.queue : 0;
+    const Lack lack = LackOfProcessors(server);
+    if (lack == Lack::kNo) return 0.0;
+    return server.work + server.queue + (lack == Lack::kYes ? server.way_of_server : 0.0);
   };
   const auto suspects = Suspects(picture, part, 0.1e-3, 0.25);
   if (suspects.empty()) return {};
@@ -226,6 +42,11 @@ std::optional<Finding> FindBusyProcessors(const Picture& picture) {
   if (worst.queue > 0) {
     finding.evidence.push_back(
         fmt::format("calls waited {} for a thread", ShortSeconds(worst.queue)));
+  }
+  if (sure && worst.way_of_server > 0) {
+    finding.evidence.push_back(
+        fmt::format("that held up {} of a call on its way into the server and out of it",
+                    ShortSeconds(worst.way_of_server)));
   }
   AddOthers(
       picture, suspects, [](const ServerPicture& server) { return server.work + server.queue; },

@@ -11,6 +11,7 @@ namespace halograph::ctl {
 namespace {
 
 constexpr char kRows[] = "halograph_trainer_pull_rows_total";
+constexpr char kFetched[] = "halograph_trainer_cache_fetched_rows_total";
 constexpr char kLate[] = "halograph_trainer_straggler_seconds";
 
 std::string SplitOfStep(const RankPicture& rank) {
@@ -75,6 +76,19 @@ void CompareRanks(const RankPicture& slowest, const RankPicture& other, Finding*
       busiest != nullptr ? "stage " + busiest->name : "preparing");
 }
 
+// Of the time in which threads of the rank's process had work to do, the share in which they waited
+// for a processor. 0 if it does not tell.
+double LackOfProcessors(const RankPicture& rank) {
+  if (!rank.processors || !rank.waited_for_processors) return 0;
+  return *rank.waited_for_processors /
+         std::max(*rank.processors + *rank.waited_for_processors, 1e-9);
+}
+
+bool UsesUpProcessors(const RankPicture& rank) {
+  return rank.processors && rank.usable_processors &&
+         *rank.processors > 0.9 * *rank.usable_processors;
+}
+
 // By one rank alone: whom it waits for is told by the ranks' own ports.
 std::optional<Finding> OthersUnknown(const RankPicture& rank) {
   if (rank.meeting < 0.1) return {};
@@ -134,11 +148,48 @@ std::optional<Finding> FindStraggler(const Picture& picture) {
   return finding;
 }
 
+std::optional<Finding> FindTrainerProcessors(const Picture& picture) {
+  const RankPicture* const rank = picture.Slowest();
+  if (rank == nullptr || rank->waiting < 0.05) return {};
+  const double lack = LackOfProcessors(*rank);
+  if (lack < 0.3) return {};
+  // Of the calls to the slowest server, the part in which threads here waited.
+  const auto is_slower = [](const ServerPicture& one, const ServerPicture& other) {
+    return one.call_seconds < other.call_seconds;
+  };
+  const auto slowest = std::max_element(picture.servers.begin(), picture.servers.end(), is_slower);
+  const bool called = slowest != picture.servers.end() && slowest->call_seconds > 0;
+  const double of_calls = called ? slowest->way_of_trainers / slowest->call_seconds : 0;
+  const double calls = CallsShare(*rank);
+  Finding finding{.culprit = rank->name,
+                  .share = rank->waiting * (calls * of_calls + (1 - calls) * lack)};
+  // Other causes make threads wait in the crowd, too.
+  finding.weight = finding.share * 0.5;
+  finding.what = fmt::format("the threads of {} wait for processors", rank->name);
+  finding.evidence = {
+      SplitOfStep(*rank),
+      fmt::format("its threads used {:.2f} s of processors a second, and waited {:.2f} s for one",
+                  *rank->processors, *rank->waited_for_processors)};
+  const bool used_up = UsesUpProcessors(*rank);
+  if (rank->usable_processors) {
+    finding.evidence.push_back(fmt::format("it may use {:.0f} processors{}",
+                                           *rank->usable_processors,
+                                           used_up ? ", and uses them all" : ""));
+  }
+  finding.advice =
+      used_up ? "give it more processors, or less to do: fewer --threads and --sample-threads do "
+                "not wait for one another"
+              : "look at what else runs on its machine (top), and at its limits (taskset, cgroups)";
+  return finding;
+}
+
 std::optional<Finding> FindFewSampleThreads(const Picture& picture) {
   const RankPicture* const rank = picture.Slowest();
   if (rank == nullptr || rank->waiting < 0.05) return {};
   const StageShares* const busiest = rank->Busiest();
   if (busiest == nullptr || busiest->busy < 0.75 || !IsSampling(busiest->name)) return {};
+  // More threads would wait for the same processors.
+  if (UsesUpProcessors(*rank) && LackOfProcessors(*rank) >= 0.3) return {};
   Finding finding{.culprit = rank->name,
                   .share = rank->waiting * 0.9 * (1 - CallsShare(*rank) * HeldUp(picture))};
   finding.what = fmt::format("{} has too few threads that sample", rank->name);
@@ -157,29 +208,27 @@ std::optional<Finding> FindColdCache(const Picture& picture) {
   const RankPicture* const rank = picture.Slowest();
   if (rank == nullptr || rank->waiting < 0.05) return {};
   const MetricChange& metrics = rank->evidence->metrics;
-  const auto remote = metrics.Counter(kRows, {{"source", "remote"}});
-  const auto cached = metrics.Counter(kRows, {{"source", "cache"}});
-  if (!remote || !cached || !metrics.ValuesOf(kRows, "source").contains("cache")) return {};
-  const double asked = *remote + *cached;
-  const double before = metrics.Earlier(kRows, {{"source", "remote"}}).value_or(0);
-  const double cached_before = metrics.Earlier(kRows, {{"source", "cache"}}).value_or(0);
-  if (asked <= 0 || cached_before + *cached <= 0) return {};  // there is no cache, or none of use
-  const double share = *remote / asked;
-  const double share_before = before + cached_before > 0 ? before / (before + cached_before) : 1;
+  if (!metrics.has(kFetched)) return {};  // there is no cache
+  const double first = metrics.Counter(kFetched, {{"fetch", "first"}}).value_or(0);
+  const double again = metrics.Counter(kFetched, {{"fetch", "again"}}).value_or(0);
   const StageShares* const busiest = rank->Busiest();
   if (busiest != nullptr && !IsFetching(busiest->name)) return {};
-  if (share < 0.15 || share > share_before - 0.02) return {};
+  if (first <= again) return {};
   Finding finding{.culprit = rank->name,
-                  .share = rank->waiting * share * 0.9 * (1 - HeldUp(picture))};
+                  .share = rank->waiting * CallsShare(*rank) * first / (first + again) * 0.9 *
+                           (1 - HeldUp(picture))};
   finding.what = fmt::format("the cache of {} is still cold: it warms up", rank->name);
   finding.evidence = {
       SplitOfStep(*rank),
-      fmt::format("{} of the rows that are not here came from servers, {} before that",
-                  Percent(share), Percent(share_before)),
-      fmt::format("the cache had {} of {} rows", FormatCount(std::llround(*cached)),
-                  FormatCount(std::llround(asked)))};
+      fmt::format("it fetched {} rows, {} of them for the first time",
+                  FormatCount(std::llround(first + again)), Percent(first / (first + again)))};
+  const auto cached = metrics.Counter(kRows, {{"source", "cache"}});
+  if (cached) {
+    finding.evidence.push_back(
+        fmt::format("the cache had {} rows", FormatCount(std::llround(*cached))));
+  }
   if (busiest != nullptr) finding.evidence.push_back(OfStages(*rank));
-  finding.advice = "wait: look again in an epoch. If it stays so, give it more --cache-memory";
+  finding.advice = "wait: look again in an epoch";
   return finding;
 }
 
@@ -207,6 +256,12 @@ std::optional<Finding> FindPreparing(const Picture& picture) {
     finding.evidence.push_back(fmt::format(
         "it pulls {}/s from servers and reads {}/s of its own files",
         FormatBytes(std::llround(*remote / seconds)), FormatBytes(std::llround(*local / seconds))));
+  }
+  if (rank->evidence->metrics.has(kFetched)) {
+    const auto again = rank->evidence->metrics.Counter(kFetched, {{"fetch", "again"}});
+    finding.evidence.push_back(
+        fmt::format("its cache fetched {} rows again that it had no room to keep (--cache-memory)",
+                    FormatCount(std::llround(again.value_or(0)))));
   }
   finding.advice =
       IsFetching(busiest->name)

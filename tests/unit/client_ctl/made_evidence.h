@@ -101,10 +101,12 @@ struct MadeRank {
   double steps = 200;
   std::map<std::string, double> busy = {{"schedule", 0.01}, {"sample", 0.3}, {"gather", 0.35}};
   double slower_calls = 1;  // times as long as those of others
-  // Rows from servers and from the cache, before the first look and between the two.
-  double remote_before = 1000, cache_before = 9000;
+  // Rows from servers and from the cache between the looks; of those, which were fetched again.
   double remote = 1000, cache = 9000;
+  double again = 1000;
   bool has_cache = true;
+  // Of processors, a second: used, waited for, and there.
+  double processors = 2, lacked = 0.1, usable = 8;
 };
 
 struct Made {
@@ -172,6 +174,9 @@ inline MadeMetrics OfRank(const MadeRank& rank, const Made& made) {
   metrics.Value("halograph_trainer_wait_seconds_total", own, rank.waiting * kMadeSeconds);
   metrics.Value("halograph_trainer_sync_wait_seconds_total", own, rank.meeting * kMadeSeconds);
   metrics.Value("halograph_trainer_straggler_seconds", own, 0.001);
+  metrics.Value("process_cpu_seconds_total", {}, rank.processors * kMadeSeconds);
+  metrics.Value("process_processor_wait_seconds_total", {}, rank.lacked * kMadeSeconds);
+  metrics.Value("process_usable_processors", {}, rank.usable);
   const auto stage = [&](const std::string& name, double busy, double starved) {
     for (const auto& [state, share] : {std::pair{"busy", busy},
                                        {"starved", starved},
@@ -194,36 +199,33 @@ inline MadeMetrics OfRank(const MadeRank& rank, const Made& made) {
           calls, mean, (answering * 0.5 + server.delay) * rank.slower_calls);
     }
   }
-  for (const auto& [source, rows] : {std::pair{"remote", rank.remote_before + rank.remote},
-                                     {"cache", rank.cache_before + rank.cache},
-                                     {"local", 5000.0}}) {
+  for (const auto& [source, rows] :
+       {std::pair{"remote", rank.remote}, {"cache", rank.cache}, {"local", 5000.0}}) {
     if (!rank.has_cache && std::string(source) == "cache") continue;
     const LabelValues labels = with({{"source", source}, {"tensor", "node/feat"}});
     metrics.Value("halograph_trainer_pull_rows_total", labels, rows);
     metrics.Value("halograph_trainer_pull_bytes_total", labels, rows * 400);
+  }
+  for (const auto& [fetch, rows] :
+       {std::pair{"first", rank.remote - rank.again}, {"again", rank.again}}) {
+    if (!rank.has_cache) break;
+    metrics.Value("halograph_trainer_cache_fetched_rows_total", with({{"fetch", fetch}}), rows);
   }
   return metrics;
 }
 
 inline Evidence Made::Take() const {
   Evidence evidence;
-  const auto change = [&](MadeMetrics metrics, const MadeRank* rank) {
+  const auto change = [&](MadeMetrics metrics) {
     for (const std::string& name : without) metrics.Remove(name);
-    MetricValues before = metrics.AtTheStart();
-    if (rank != nullptr) {
-      for (SeriesValues& series : before["halograph_trainer_pull_rows_total"].series) {
-        if (series.labels.at("source") == "remote") series.value = rank->remote_before;
-        if (series.labels.at("source") == "cache") series.value = rank->cache_before;
-      }
-    }
-    return MetricChange(std::move(before), metrics.Take());
+    return MetricChange(metrics.AtTheStart(), metrics.Take());
   };
   for (const MadeServer& server : servers) {
     evidence.servers.push_back({.address = server.address,
                                 .own_address = server.address,
                                 .round_trip_seconds = server.round_trip,
                                 .seconds = kMadeSeconds,
-                                .metrics = change(OfServer(server), nullptr)});
+                                .metrics = change(OfServer(server))});
   }
   if (one_process) {
     MetricValues before, after;
@@ -253,7 +255,7 @@ inline Evidence Made::Take() const {
                                  .world_size = static_cast<int>(ranks.size()),
                                  .phase = "training",
                                  .seconds = kMadeSeconds,
-                                 .metrics = change(OfRank(rank, *this), &rank)});
+                                 .metrics = change(OfRank(rank, *this))});
   }
   return evidence;
 }

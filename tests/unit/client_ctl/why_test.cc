@@ -42,6 +42,13 @@ void ExpectFirst(const Made& made, const std::string& cause, const std::string& 
   EXPECT_EQ(verdict.findings.front().culprit, culprit) << FormatVerdict(verdict);
 }
 
+const Finding* FindingOf(const Verdict& verdict, const std::string& cause) {
+  for (const Finding& finding : verdict.findings) {
+    if (finding.cause == cause) return &finding;
+  }
+  return nullptr;
+}
+
 Made Delayed() {
   Made made;
   WaitsForCalls(&made, "gather");
@@ -132,10 +139,8 @@ TEST(WhyTest, WayThatGrowsEverywhereIsLessCertain) {
   WaitsForCalls(&made, "gather");
   for (MadeServer& server : made.servers) server.way_of_pull = 5e-3;
   const Verdict verdict = Explain(made.Take());
-  const auto found =
-      std::find_if(verdict.findings.begin(), verdict.findings.end(),
-                   [](const Finding& finding) { return finding.cause == "narrow-link"; });
-  ASSERT_NE(found, verdict.findings.end()) << FormatVerdict(verdict);
+  const Finding* const found = FindingOf(verdict, "narrow-link");
+  ASSERT_NE(found, nullptr) << FormatVerdict(verdict);
   EXPECT_LT(found->weight.value_or(1), found->share / 2);
 }
 
@@ -146,6 +151,42 @@ TEST(WhyTest, ServerThatWaitsForProcessorsIsOnABusyCore) {
   Made made = BusyCore();
   made.servers[1].processors = 2;
   ExpectFirst(made, "busy-processors", "b:7000");
+}
+
+// Threads that receive and send wait for the core as those that work do.
+TEST(WhyTest, ServerOnABusyCoreHasALongWayToo) {
+  Made made = BusyCore();
+  made.servers[1].way_of_pull = 12e-3;
+  made.servers[1].way_of_sample = 4e-3;
+  ExpectFirst(made, "busy-processors", "b:7000");
+  const Verdict verdict = Explain(made.Take());
+  EXPECT_THAT(verdict.findings[0].evidence, Contains(HasSubstr("on its way into the server")));
+  EXPECT_EQ(FindingOf(verdict, "narrow-link"), nullptr) << FormatVerdict(verdict);
+}
+
+Made Crowded() {
+  Made made;
+  WaitsForCalls(&made, "gather");
+  for (MadeServer& server : made.servers) server.way_of_pull = 5e-3;
+  for (MadeRank& rank : made.ranks) rank.lacked = 3;
+  return made;
+}
+
+TEST(WhyTest, TrainerWithoutProcessorsHasALongWayToAllServers) {
+  ExpectFirst(Crowded(), "trainer-processors", "rank 0");
+  EXPECT_THAT(First(Crowded()).advice, HasSubstr("what else runs"));
+  Made made = Crowded();
+  for (MadeRank& rank : made.ranks) rank.usable = 2;
+  ExpectFirst(made, "trainer-processors", "rank 0");
+  EXPECT_THAT(First(made).advice, HasSubstr("more processors"));
+}
+
+// What a trainer lacks makes all ways long, and not that to one server.
+TEST(WhyTest, CrowdedTrainerBehindANarrowLinkOfOneServerIsTheLink) {
+  Made made = Narrow();
+  for (MadeRank& rank : made.ranks) rank.lacked = 3;
+  made.servers[1].calls = 300;  // no link that has a name
+  ExpectFirst(made, "narrow-link", "b:7000");
 }
 
 TEST(WhyTest, ThreadsThatWaitForOtherThingsThanProcessorsAreNotOnABusyCore) {
@@ -307,6 +348,16 @@ TEST(WhyTest, TooFewSampleThreads) {
   ExpectFirst(made, "few-sample-threads", "rank 0");
 }
 
+TEST(WhyTest, SamplingWithoutProcessorsWantsProcessorsAndNoThreads) {
+  Made made;
+  WaitsForCalls(&made, "sample");
+  for (MadeRank& rank : made.ranks) {
+    rank.lacked = 3;
+    rank.usable = rank.processors;
+  }
+  ExpectFirst(made, "trainer-processors", "rank 0");
+}
+
 // The stage is as busy, but with waiting for a server.
 TEST(WhyTest, SamplingThatADelayHoldsUpWantsNoThreads) {
   Made made = Delayed();
@@ -314,34 +365,40 @@ TEST(WhyTest, SamplingThatADelayHoldsUpWantsNoThreads) {
   ExpectFirst(made, "delay", "b:7000");
 }
 
-TEST(WhyTest, ColdCache) {
+Made Cold() {
   Made made;
   WaitsForCalls(&made, "gather");
-  MadeRank& rank = made.ranks[0];
-  rank.remote_before = 9000;
-  rank.cache_before = 1000;
-  rank.remote = 6000;
-  rank.cache = 4000;
+  for (MadeRank& rank : made.ranks) {
+    rank.remote = 6000;
+    rank.again = 300;
+  }
+  for (MadeServer& server : made.servers) server.calls = 15000;  // some are always under way
+  return made;
+}
+
+TEST(WhyTest, ColdCache) { ExpectFirst(Cold(), "cold-cache", "rank 0"); }
+
+// Few rows are fetched where a cache gives the same row to many steps, and steps wait for them all
+// the same.
+TEST(WhyTest, CacheIsColdHoweverManyRowsItHas) {
+  Made made = Cold();
+  for (MadeRank& rank : made.ranks) rank.cache = 600000;
   ExpectFirst(made, "cold-cache", "rank 0");
 }
 
-TEST(WhyTest, CacheThatStaysAsItIsIsNotCold) {
-  Made made;
-  WaitsForCalls(&made, "gather");
-  MadeRank& rank = made.ranks[0];
-  rank.remote_before = rank.remote = 6000;
-  rank.cache_before = rank.cache = 4000;
-  EXPECT_NE(First(made).cause, "cold-cache");
+TEST(WhyTest, CacheWithoutRoomIsSmallAndNotCold) {
+  Made made = Cold();
+  for (MadeRank& rank : made.ranks) rank.again = 5000;
+  const Verdict verdict = Explain(made.Take());
+  EXPECT_EQ(FindingOf(verdict, "cold-cache"), nullptr) << FormatVerdict(verdict);
+  const Finding* const preparing = FindingOf(verdict, "preparing");
+  ASSERT_NE(preparing, nullptr) << FormatVerdict(verdict);
+  EXPECT_THAT(preparing->evidence, Contains(HasSubstr("5,000 rows again")));
 }
 
 TEST(WhyTest, ColdCacheBehindADelayIsTheDelay) {
   Made made = Delayed();
-  for (MadeRank& rank : made.ranks) {
-    rank.remote_before = 10000;
-    rank.cache_before = 0;
-    rank.remote = 9700;
-    rank.cache = 300;
-  }
+  for (MadeRank& rank : made.ranks) rank.again = 0;
   ExpectFirst(made, "delay", "b:7000");
 }
 

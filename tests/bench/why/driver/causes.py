@@ -34,6 +34,10 @@ LIGHT = ("--hidden", "16", "--cache", "off")
 SMALL = (*LIGHT, "--batch-size", "32", "--fanouts", "5,5")
 
 
+# Programs that never rest on one core: each turn of a thread there comes late.
+BURNERS = 6
+
+
 def address_of(server):
     return lambda cluster: cluster.addresses[server]
 
@@ -46,7 +50,7 @@ CAUSES = (
     Cause("healthy", "computing", rank(0), train=("--hidden", "256")),
     Cause("delay", "delay", address_of(SLOW), delay_us=2500, train=SMALL),
     # Server 1 shares its core with a program that never rests.
-    Cause("busy-core", "busy-processors", address_of(SLOW), burners=(1, 1),
+    Cause("busy-core", "busy-processors", address_of(SLOW), burners=(1,) * BURNERS,
           cores={"server1": {1}, "server0": {0}, "rank0": {0}}, train=SMALL),
     Cause("slow-fsync", "slow-sync", lambda cluster: f"part {SLOW} at {cluster.addresses[SLOW]}",
           slow_sync_ms=30, server=("--sync", "always"), state=True,
@@ -58,10 +62,10 @@ CAUSES = (
           cores={"rank0": {0}, "rank1": {1}, "server0": {0}, "server1": {0}}, ranks=2,
           train=("--hidden", "128")),
     Cause("cold-cache", "cold-cache", rank(0), graph=graph.large, early=True,
-          train=("--hidden", "16", "--cache", "look-ahead", "--cache-memory", "128MiB")),
+          train=("--hidden", "16", "--cache", "look-ahead", "--cache-memory", "128MiB", "--sample-threads", "1", "--prefetch", "1", "--calls-in-flight", "1")),
     # Rows and topology are at hand: what is left is drawing neighbours, by one thread.
-    Cause("few-sample-threads", "few-sample-threads", rank(0),
-          train=("--hidden", "16", "--sample-threads", "1", "--fanouts", "25,25,25", "--layers", "3",
+    Cause("few-sample-threads", "few-sample-threads", rank(0), graph=graph.dense,
+          train=("--hidden", "4", "--sample-threads", "1", "--fanouts", "25,25", "--batch-size", "1024",
                  "--topology", "local")),
     Cause("narrow-link", "narrow-link", address_of(SLOW), bits_per_s=100_000_000, train=LIGHT),
 )

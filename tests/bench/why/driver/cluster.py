@@ -73,7 +73,8 @@ class Cluster:
     def _train(self):
         """The addresses of the ranks' HTTP ports, once they train."""
         ranks = [self._start(TRAINERS, f"rank{rank}", self._words(rank)) for rank in range(self.cause.ranks)]
-        files = [self.folder / f"http{rank}" for rank in range(self.cause.ranks)]
+        several = self.cause.ranks > 1  # then each has a file of its own
+        files = [self.folder / (f"http.rank{rank}" if several else "http") for rank in range(self.cause.ranks)]
         self.group.wait_until(lambda: all(file.exists() and file.read_text() for file in files), START_S,
                               "the trainers' HTTP ports", ranks)
         begun = self._trains if self.cause.early else self._ended_an_epoch
@@ -83,7 +84,7 @@ class Cluster:
     def _words(self, rank):
         words = [self.options.bin / "halograph-train", "--servers", ",".join(self.addresses), "--rank", rank,
                  "--world-size", self.cause.ranks, "--http-listen", "127.0.0.1:0", "--http-address-file",
-                 self.folder / f"http{rank}", *TRAIN, *self.cause.train]
+                 self.folder / "http", *TRAIN, *self.cause.train]
         if self.cause.ranks > 1:
             words += ["--master-addr", self.network.address(TRAINERS), "--master-port", MASTER_PORT]
         if "--topology" in self.cause.train:

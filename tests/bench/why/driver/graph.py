@@ -8,6 +8,10 @@ PARTS = 2
 LARGE = ["--nodes", "120000", "--edges", "1200000", "--features", "256", "--classes", "16", "--train", "0.5"]
 
 
+# A graph with many neighbours to draw, and little to compute.
+DENSE = ["--nodes", "4000", "--edges", "1000000", "--features", "8", "--classes", "4", "--train", "0.5"]
+
+
 def call(*command):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -26,14 +30,16 @@ def small(options):
     return part(options, options.data, "amazon-photo-in-two")
 
 
-def large(options):
-    source = options.work / "large"
+def generated(options, name, words):
+    source = options.work / name
     if not source.exists():
-        call(options.bin / "halograph-partition", "generate", "sbm", "--output", source, "--quiet", *LARGE)
-    return part(options, source, "large-in-two")
+        call(options.bin / "halograph-partition", "generate", "sbm", "--output", source, "--quiet", *words)
+    return part(options, source, f"{name}-in-two")
 
 
-def prepare(options):
-    small(options)
-    if "cold-cache" in options.cause:
-        large(options)
+def large(options):
+    return generated(options, "large", LARGE)
+
+
+def dense(options):
+    return generated(options, "dense", DENSE)
