@@ -214,19 +214,19 @@ std::optional<Finding> FindColdCache(const Picture& picture) {
   const StageShares* const busiest = rank->Busiest();
   if (busiest != nullptr && !IsFetching(busiest->name)) return {};
   if (first <= again) return {};
+  // Fetching is calls, and taking in what they bring, by rows.
+  const double remote = metrics.Counter(kRows, {{"source", "remote"}}).value_or(0);
+  const double cached = metrics.Counter(kRows, {{"source", "cache"}}).value_or(0);
+  const double fetching = std::max(CallsShare(*rank), remote / std::max(remote + cached, 1.0));
   Finding finding{.culprit = rank->name,
-                  .share = rank->waiting * CallsShare(*rank) * first / (first + again) * 0.9 *
+                  .share = rank->waiting * fetching * first / (first + again) * 0.9 *
                            (1 - HeldUp(picture))};
   finding.what = fmt::format("the cache of {} is still cold: it warms up", rank->name);
   finding.evidence = {
       SplitOfStep(*rank),
       fmt::format("it fetched {} rows, {} of them for the first time",
-                  FormatCount(std::llround(first + again)), Percent(first / (first + again)))};
-  const auto cached = metrics.Counter(kRows, {{"source", "cache"}});
-  if (cached) {
-    finding.evidence.push_back(
-        fmt::format("the cache had {} rows", FormatCount(std::llround(*cached))));
-  }
+                  FormatCount(std::llround(first + again)), Percent(first / (first + again))),
+      fmt::format("the cache had {} rows", FormatCount(std::llround(cached)))};
   if (busiest != nullptr) finding.evidence.push_back(OfStages(*rank));
   finding.advice = "wait: look again in an epoch";
   return finding;

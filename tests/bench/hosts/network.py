@@ -99,6 +99,11 @@ class Network:
             self._shape(self.names[host], "eth0", bits_per_s)
             self._shape(self.switch, f"port{host}", bits_per_s)
 
+    def set_send_buffers(self, most, hosts):
+        """How many bytes the kernel of a host takes at most of a connection, and has not sent yet."""
+        for host in hosts:
+            call(*self.prefix(host), "sysctl", "-qw", f"net.ipv4.tcp_wmem=4096 {most} {most}")
+
     def _shape(self, name, device, bits_per_s):
         subprocess.run(["tc", "-n", name, "qdisc", "del", "dev", device, "root"],
                        capture_output=True, check=False)  # there may be none

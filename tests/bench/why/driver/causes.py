@@ -19,6 +19,7 @@ class Cause:
     cores: dict = dataclasses.field(default_factory=dict)  # of programs: "server1", "rank0"; else all
     slow_sync_ms: int = 0              # every sync of server 1
     bits_per_s: int = 0                # of the link of server 1; 0: as fast as it goes
+    send_buffer: int = 0               # of a connection of server 1, in its kernel; 0: as usual
     ranks: int = 1
     server: tuple[str, ...] = ()       # options of both servers
     slow_server: tuple[str, ...] = ()  # of server 1 alone
@@ -55,17 +56,19 @@ CAUSES = (
     Cause("slow-fsync", "slow-sync", lambda cluster: f"part {SLOW} at {cluster.addresses[SLOW]}",
           slow_sync_ms=30, server=("--sync", "always"), state=True,
           train=("--hidden", "16", "--embed", "node:32")),
-    # Room for one reply, and many rows that ask for it.
-    Cause("reply-memory", "reply-memory", address_of(SLOW), slow_server=("--max-message-bytes", "256KiB", "--reply-memory", "1MiB"),
-          train=(*LIGHT, "--sample-threads", "4", "--prefetch", "8", "--calls-in-flight", "8")),
+    # Room for four replies, which stay there until trainers take them, and many calls that ask for it.
+    Cause("reply-memory", "reply-memory", address_of(SLOW),
+          server=("--max-message-bytes", "256KiB", "--threads", "4"), slow_server=("--reply-memory", "1MiB"),
+          send_buffer=8 << 10,
+          train=(*LIGHT, "--layers", "1", "--fanouts", "20", "--prefetch", "4", "--calls-in-flight", "32")),
     Cause("straggler", "straggler", rank(1), burners=(1,),
           cores={"rank0": {0}, "rank1": {1}, "server0": {0}, "server1": {0}}, ranks=2,
           train=("--hidden", "128")),
     Cause("cold-cache", "cold-cache", rank(0), graph=graph.large, early=True,
-          train=("--hidden", "16", "--cache", "look-ahead", "--cache-memory", "128MiB", "--sample-threads", "1", "--prefetch", "1", "--calls-in-flight", "1")),
+          train=("--hidden", "16", "--cache", "look-ahead", "--cache-memory", "2GiB", "--sample-threads", "1", "--prefetch", "1", "--calls-in-flight", "1")),
     # Rows and topology are at hand: what is left is drawing neighbours, by one thread.
     Cause("few-sample-threads", "few-sample-threads", rank(0), graph=graph.dense,
-          train=("--hidden", "4", "--sample-threads", "1", "--fanouts", "25,25", "--batch-size", "1024",
+          train=("--hidden", "4", "--sample-threads", "1", "--layers", "1", "--fanouts", "300", "--batch-size", "1024",
                  "--topology", "local")),
     Cause("narrow-link", "narrow-link", address_of(SLOW), bits_per_s=100_000_000, train=LIGHT),
 )

@@ -47,6 +47,8 @@ class Cluster:
         cause = self.cause
         if cause.bits_per_s:
             self.network.set_rate(cause.bits_per_s, [SERVERS[1]])
+        if cause.send_buffer:
+            self.network.set_send_buffers(cause.send_buffer, [SERVERS[1]])
         for number, core in enumerate(cause.burners):
             self.group.start(TRAINERS, f"burner{number}", [sys.executable, "-c", BURN],
                              cores={self.group.core(core)})

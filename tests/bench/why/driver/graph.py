@@ -4,12 +4,12 @@ import subprocess
 from hosts.processes import ProcessError
 
 PARTS = 2
-# A graph whose features are too many to be kept within the first seconds.
-LARGE = ["--nodes", "120000", "--edges", "1200000", "--features", "256", "--classes", "16", "--train", "0.5"]
+# A graph whose features are too many to be fetched within the first seconds.
+LARGE = ["--nodes", "1000000", "--edges", "5000000", "--features", "256", "--classes", "16", "--train", "0.5"]
 
 
 # A graph with many neighbours to draw, and little to compute.
-DENSE = ["--nodes", "4000", "--edges", "1000000", "--features", "8", "--classes", "4", "--train", "0.5"]
+DENSE = ["--nodes", "8000", "--edges", "4000000", "--features", "8", "--classes", "4", "--train", "0.5"]
 
 
 def call(*command):
