@@ -114,8 +114,13 @@ std::optional<Finding> FindNarrowLink(const Picture& picture) {
   const LinkClass* const link = LinkOf(worst.bytes_per_second);
   Finding finding{.culprit = Addresses(suspects)};
   Weigh(picture, part(worst), &finding);
-  // Calls of trainers that lack processors, too, take the longer the more comes.
-  if (link == nullptr && elsewhere < 1.5 * carried) finding.weight = finding.share * 0.3;
+  // It may be trainers that read slowly, and the bytes those of a link by chance.
+  const double lacked = worst.way_of_server + worst.way_of_trainers;
+  if (link == nullptr && elsewhere < 1.5 * carried) {
+    finding.weight = finding.share * 0.3;
+  } else if (link != nullptr && lacked > 0.5 * worst.way_growing()) {
+    finding.weight = finding.share * 0.5;
+  }
   finding.what = fmt::format("the way from {} is full: it carries {}/s", finding.culprit,
                              FormatBytes(std::llround(worst.bytes_per_second)));
   finding.evidence.push_back(OfCalls(worst));

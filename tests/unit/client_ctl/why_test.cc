@@ -181,6 +181,15 @@ TEST(WhyTest, TrainerWithoutProcessorsHasALongWayToAllServers) {
   EXPECT_THAT(First(made).advice, HasSubstr("more processors"));
 }
 
+TEST(WhyTest, BytesOfALinkByChanceAreLessCertain) {
+  Made made = Crowded();
+  for (MadeServer& server : made.servers) server.calls = 4900;  // of 220 KB: 108 MB/s
+  const Verdict verdict = Explain(made.Take());
+  const Finding* const link = FindingOf(verdict, "narrow-link");
+  ASSERT_NE(link, nullptr) << FormatVerdict(verdict);
+  EXPECT_EQ(link->weight, link->share / 2);
+}
+
 // What a trainer lacks makes all ways long, and not that to one server.
 TEST(WhyTest, CrowdedTrainerBehindANarrowLinkOfOneServerIsTheLink) {
   Made made = Narrow();
