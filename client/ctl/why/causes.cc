@@ -74,12 +74,30 @@ Lack LackOfProcessors(const ServerPicture& server) {
   return got_few && !waits_for_others ? Lack::kPerhaps : Lack::kNo;
 }
 
+double SecondsLacked(const ServerPicture& server) {
+  const Lack lack = LackOfProcessors(server);
+  if (lack == Lack::kNo) return 0;
+  return server.work + server.queue + (lack == Lack::kYes ? server.way_of_server : 0);
+}
+
+bool AllLackAlike(const Picture& picture) {
+  std::vector<double> seconds;
+  for (const ServerPicture& server : picture.servers) {
+    if (server.calls > 0) seconds.push_back(SecondsLacked(server));
+  }
+  if (seconds.size() < 2) return false;
+  const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
+  return *least > 0 && *least >= 0.5 * *most;
+}
+
 double HeldUp(const Picture& picture) {
+  const bool all_lack = AllLackAlike(picture);
   double held_up = 0;
   for (const ServerPicture& server : picture.servers) {
     if (!server.seen_by_trainers || server.call_seconds <= 0) continue;
-    double seconds = FaultsOfWay(server) + server.queue + server.memory;
-    if (LackOfProcessors(server) == Lack::kYes) seconds += server.work + server.way_of_server;
+    double seconds = FaultsOfWay(server) + server.memory;
+    const bool lacks = LackOfProcessors(server) == Lack::kYes;
+    if (!all_lack) seconds += lacks ? SecondsLacked(server) : server.queue;
     held_up = std::max(held_up, std::min(1.0, seconds / server.call_seconds));
   }
   return held_up;

@@ -68,6 +68,11 @@ struct Cause {
 // worked: it may be a disk, too.
 enum class Lack { kNo, kPerhaps, kYes };
 [[nodiscard]] Lack LackOfProcessors(const ServerPicture& server);
+// Seconds of a call that such a lack costs at most; 0 without one.
+[[nodiscard]] double SecondsLacked(const ServerPicture& server);
+// Whether several servers lack them alike: then trainers ask for more than all of them can do, and
+// no server is at fault.
+[[nodiscard]] bool AllLackAlike(const Picture& picture);
 // 3.2 ms, 42 us, 1.5 s.
 [[nodiscard]] std::string ShortSeconds(double seconds);
 [[nodiscard]] std::string Percent(double share);

@@ -11,20 +11,20 @@
 namespace halograph::ctl {
 
 std::optional<Finding> FindBusyProcessors(const Picture& picture) {
-  const Part part = [](const ServerPicture& server) {
-    const Lack lack = LackOfProcessors(server);
-    if (lack == Lack::kNo) return 0.0;
-    return server.work + server.queue + (lack == Lack::kYes ? server.way_of_server : 0.0);
-  };
+  const Part part = SecondsLacked;
   const auto suspects = Suspects(picture, part, 0.1e-3, 0.25);
   if (suspects.empty()) return {};
   const ServerPicture& worst = *suspects.front();
   const bool sure = LackOfProcessors(worst) == Lack::kYes;
   Finding finding{.culprit = Addresses(suspects)};
   Weigh(picture, part(worst), &finding);
+  const bool all = AllLackAlike(picture);
   finding.what =
-      fmt::format("{} {} too little of {} processors: other programs use them", finding.culprit,
-                  suspects.size() > 1 ? "get" : "gets", suspects.size() > 1 ? "their" : "its");
+      fmt::format("{} {} too little of {} processors: {}", finding.culprit,
+                  suspects.size() > 1 ? "get" : "gets", suspects.size() > 1 ? "their" : "its",
+                  all ? "trainers ask all servers for much, or other programs use them"
+                      : "other programs use them");
+  if (all) finding.weight = finding.share * 0.5;
   if (!sure) {
     finding.weight = finding.share * 0.3;
     finding.what += ", or its threads wait for its disk";

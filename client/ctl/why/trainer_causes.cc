@@ -218,9 +218,9 @@ std::optional<Finding> FindColdCache(const Picture& picture) {
   const double remote = metrics.Counter(kRows, {{"source", "remote"}}).value_or(0);
   const double cached = metrics.Counter(kRows, {{"source", "cache"}}).value_or(0);
   const double fetching = std::max(CallsShare(*rank), remote / std::max(remote + cached, 1.0));
-  Finding finding{.culprit = rank->name,
-                  .share = rank->waiting * fetching * first / (first + again) * 0.9 *
-                           (1 - HeldUp(picture))};
+  Finding finding{
+      .culprit = rank->name,
+      .share = rank->waiting * fetching * first / (first + again) * 0.9 * (1 - HeldUp(picture))};
   finding.what = fmt::format("the cache of {} is still cold: it warms up", rank->name);
   finding.evidence = {
       SplitOfStep(*rank),

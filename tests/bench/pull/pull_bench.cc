@@ -99,12 +99,13 @@ bool RowsAreRight(const std::vector<int64_t>& ids, const std::vector<float>& row
 
 struct Measured {
   std::vector<double> pull_seconds;
+  std::vector<double> pull_cpu_seconds;  // of client and server
   std::vector<double> bare_seconds;
   std::vector<double> ratios;
 };
 
 StatusOr<Measured> Measure(RowStore& store, BareClient& bare, const std::vector<BareCall>& calls,
-                           int rounds) {
+                           const ChildProcess& server, int rounds) {
   CounterRng rng(Mix(1));
   std::vector<int64_t> ids(static_cast<size_t>(kRows));
   for (int64_t& id : ids) id = static_cast<int64_t>(rng.NextBounded(kNodes));
@@ -113,6 +114,7 @@ StatusOr<Measured> Measure(RowStore& store, BareClient& bare, const std::vector<
   Status status;
   bool bare_ok = true;
   for (int round = -1; round < rounds; ++round) {  // the first warms up
+    const double cpu_before = ProcessCpu() + server.CpuSeconds();
     const double pull = SecondsOf([&] {
       for (int i = 0; i < kPullsARound && status.ok(); ++i) {
         CallContext context;
@@ -121,6 +123,7 @@ StatusOr<Measured> Measure(RowStore& store, BareClient& bare, const std::vector<
             context);
       }
     });
+    const double cpu = ProcessCpu() + server.CpuSeconds() - cpu_before;
     const double plain = SecondsOf([&] {
       for (int i = 0; i < kPullsARound && bare_ok; ++i) bare_ok = bare.Run(calls);
     });
@@ -128,6 +131,7 @@ StatusOr<Measured> Measure(RowStore& store, BareClient& bare, const std::vector<
     if (!bare_ok) return Internal("a bare call failed");
     if (round < 0) continue;
     measured.pull_seconds.push_back(pull / kPullsARound);
+    measured.pull_cpu_seconds.push_back(cpu / kPullsARound);
     measured.bare_seconds.push_back(plain / kPullsARound);
     measured.ratios.push_back(plain / pull);
   }
@@ -149,7 +153,7 @@ StatusOr<double> Run(const std::string& server_program, const std::string& self,
   HG_ASSIGN_OR_RETURN(const Stores stores, OpenStores({.remote = options}));
   BareClient bare(bare_server.address(), options.channels_per_server, options.calls_in_flight);
   const std::vector<BareCall> calls = PlanBareCalls(options);
-  HG_ASSIGN_OR_RETURN(const Measured measured, Measure(*stores.rows, bare, calls, rounds));
+  HG_ASSIGN_OR_RETURN(const Measured measured, Measure(*stores.rows, bare, calls, server, rounds));
 
   const double gigabytes = static_cast<double>(kRows) * kRowBytes / 1e9;
   const double ratio = Median(measured.ratios);
@@ -166,6 +170,7 @@ StatusOr<double> Run(const std::string& server_program, const std::string& self,
                        {"calls_in_flight", options.calls_in_flight},
                        {"rounds", rounds},
                        {"pull_gb_per_s", gigabytes / Median(measured.pull_seconds)},
+                       {"pull_cpu_s_per_gb", Median(measured.pull_cpu_seconds) / gigabytes},
                        {"bare_gb_per_s", gigabytes / Median(measured.bare_seconds)},
                        {"ratio_median", ratio},
                        {"ratio_least", *least},

@@ -405,6 +405,19 @@ TEST(WhyTest, CacheWithoutRoomIsSmallAndNotCold) {
   EXPECT_THAT(preparing->evidence, Contains(HasSubstr("5,000 rows again")));
 }
 
+// A cold cache asks all servers for much.
+TEST(WhyTest, ColdCacheComesBeforeWhatAllServersLack) {
+  Made made = Cold();
+  for (MadeServer& server : made.servers) {
+    server.lacked = 10;
+    server.queue = 2e-3;
+  }
+  ExpectFirst(made, "cold-cache", "rank 0");
+  made.servers[0].lacked = 0;
+  made.servers[0].queue = 0.02e-3;
+  ExpectFirst(made, "busy-processors", "b:7000");
+}
+
 TEST(WhyTest, ColdCacheBehindADelayIsTheDelay) {
   Made made = Delayed();
   for (MadeRank& rank : made.ranks) rank.again = 0;

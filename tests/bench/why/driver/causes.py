@@ -65,11 +65,12 @@ CAUSES = (
           cores={"rank0": {0}, "rank1": {1}, "server0": {0}, "server1": {0}}, ranks=2,
           train=("--hidden", "128")),
     Cause("cold-cache", "cold-cache", rank(0), graph=graph.large, early=True,
-          train=("--hidden", "16", "--cache", "look-ahead", "--cache-memory", "2GiB", "--sample-threads", "1", "--prefetch", "1", "--calls-in-flight", "1")),
+          train=("--hidden", "16", "--cache", "look-ahead", "--cache-memory", "2GiB", "--sample-threads", "1",
+                 "--prefetch", "1", "--calls-in-flight", "1")),
     # Rows and topology are at hand: what is left is drawing neighbours, by one thread.
     Cause("few-sample-threads", "few-sample-threads", rank(0), graph=graph.dense,
-          train=("--hidden", "4", "--sample-threads", "1", "--layers", "1", "--fanouts", "300", "--batch-size", "1024",
-                 "--topology", "local")),
+          train=("--hidden", "4", "--sample-threads", "1", "--layers", "1", "--fanouts", "300",
+                 "--batch-size", "1024", "--topology", "local")),
     Cause("narrow-link", "narrow-link", address_of(SLOW), bits_per_s=100_000_000, train=LIGHT),
 )
 
