@@ -67,14 +67,16 @@ StatusOr<Connection> ConnectTo(const SocketAddress& address, Clock::time_point d
   return connection;
 }
 
-// To the first of them that takes it.
+// To the first of them that takes it. One that says nothing leaves the others their share of the
+// time.
 StatusOr<Connection> Connect(const HostAddresses& addresses, Clock::time_point deadline) {
   Status failed = Unavailable("no address");
+  auto left = static_cast<int64_t>(addresses.size());
   for (const SocketAddress& address : addresses) {
-    StatusOr<Connection> connection = ConnectTo(address, deadline);
+    const Clock::time_point now = Clock::now();
+    StatusOr<Connection> connection = ConnectTo(address, now + (deadline - now) / left--);
     if (connection.ok()) return connection;
     failed = connection.status();
-    if (absl::IsDeadlineExceeded(failed)) break;
   }
   return failed;
 }

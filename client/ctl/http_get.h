@@ -14,8 +14,8 @@ namespace halograph::ctl {
 
 inline constexpr size_t kMostPageBytes = 8 << 20;
 
-// Whether something takes connections at one of them within the time. Unavailable with the reason
-// if not; DeadlineExceeded if nobody says anything.
+// Whether something takes connections at one of them within the time, of which each gets a share.
+// Why the last one failed: Unavailable with the reason, DeadlineExceeded if it says nothing.
 [[nodiscard]] Status TryToConnect(const HostAddresses& addresses, std::chrono::nanoseconds timeout);
 
 // The body of `path`, as HTTP/1.0. `token`: sent as a bearer token; empty: none.

@@ -12,10 +12,12 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -151,6 +153,53 @@ TEST(HttpGetTest, NobodyThereIsUnavailable) {
   EXPECT_EQ(body.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_FALSE(TryToConnect(AskSystem(address).value(), kPatience).ok());
   close(taken);
+}
+
+// A port at which connections wait for ever: its queue of those that nobody accepts is full.
+class FullPort {
+ public:
+  FullPort() : listening_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const HostPort address{"127.0.0.1", BindToLoopback(listening_)};
+    EXPECT_EQ(listen(listening_, 0), 0);
+    addresses_ = AskSystem(address).value();
+    for (bool taken = true; taken && waiting_.size() < 16;) {
+      const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+      waiting_.push_back(fd);
+      const auto* const bytes = reinterpret_cast<const sockaddr*>(&addresses_[0].bytes);
+      taken = connect(fd, bytes, addresses_[0].size) == 0 || IsConnected(fd);
+    }
+  }
+  ~FullPort() {
+    for (const int fd : waiting_) close(fd);
+    close(listening_);
+  }
+  [[nodiscard]] const HostAddresses& addresses() const { return addresses_; }
+
+ private:
+  static bool IsConnected(int fd) {
+    pollfd polled{.fd = fd, .events = POLLOUT, .revents = 0};
+    return poll(&polled, 1, /*timeout=*/20) > 0;
+  }
+
+  const int listening_;
+  HostAddresses addresses_;
+  std::vector<int> waiting_;
+};
+
+TEST(HttpGetTest, AddressThatSaysNothingLeavesTimeForTheNext) {
+  const FullPort full;
+  const OnePage page("");
+  HostAddresses addresses = full.addresses();
+  addresses.push_back(AskSystem(page.address()).value()[0]);
+  // More time on a machine that is slow.
+  Status connected = DeadlineExceeded("not tried");
+  for (int64_t ms = 60; ms < 60'000 && !connected.ok(); ms *= 4) {
+    EXPECT_EQ(connected.code(), absl::StatusCode::kDeadlineExceeded);
+    connected = TryToConnect(addresses, std::chrono::milliseconds(ms));
+  }
+  EXPECT_TRUE(connected.ok()) << ToString(connected);
+  const Status nobody = TryToConnect(full.addresses(), std::chrono::milliseconds(30));
+  EXPECT_EQ(nobody.code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST(NameLookupTest, AsksTheSystem) {
