@@ -60,7 +60,7 @@ void CountFetched(Session& session) {
   };
   session.cache_fetches = session.metrics->registry()->ReadCounters(
       {"halograph_trainer_cache_fetched_rows_total", MetricUnit::kNone,
-       "Rows that the cache did not have: for the first time, or again for want of room"},
+       "Rows that the cache did not have: first since rows were ranked, or again for want of room"},
       {"rank", "fetch"}, read);
 }
 

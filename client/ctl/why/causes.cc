@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include <fmt/format.h>
 
+#include "client/ctl/why/lacks.h"
 #include "common/base/units.h"
 
 namespace halograph::ctl {
@@ -45,8 +45,7 @@ double CallsShare(const RankPicture& rank) {
   double seconds = 0;
   for (const auto& [method, is_of] : kCallsOfStages) {
     if (busiest != nullptr && !is_of(busiest->name)) continue;
-    const auto calls = rank.evidence->metrics.Histogram("grpc_client_attempt_duration_seconds",
-                                                        {{"grpc_method", method}});
+    const auto calls = rank.evidence->metrics.Histogram(kAttempts, {{"grpc_method", method}});
     if (calls) seconds += calls->sum;
   }
   const double of_stage = rank.evidence->seconds * (busiest != nullptr ? busiest->busy : 1);
@@ -59,45 +58,19 @@ std::optional<double> WaitForCalls(const Picture& picture) {
   return rank->waiting * CallsShare(*rank);
 }
 
-Lack LackOfProcessors(const ServerPicture& server) {
-  constexpr double kWorks = 0.02;  // less says nothing
-  constexpr double kWaits = 0.3;   // of what its threads had to do
-  // A call that waits for a thread while threads are idle waits for one to get a processor.
-  const double to_do = server.working + (server.threads_are_busy() ? 0 : server.queueing);
-  if (to_do < kWorks) return Lack::kNo;
-  if (server.waited_for_processors) {
-    return *server.waited_for_processors > kWaits * to_do ? Lack::kYes : Lack::kNo;
-  }
-  // Calls that wait for room for a reply or for a push hold no thread, but count as worked for.
-  const bool waits_for_others = server.waiting_calls.value_or(0) > 0;
-  const bool got_few = server.processors && *server.processors < 0.6 * server.working;
-  return got_few && !waits_for_others ? Lack::kPerhaps : Lack::kNo;
-}
-
-double SecondsLacked(const ServerPicture& server) {
-  const Lack lack = LackOfProcessors(server);
-  if (lack == Lack::kNo) return 0;
-  return server.work + server.queue + (lack == Lack::kYes ? server.way_of_server : 0);
-}
-
-bool AllLackAlike(const Picture& picture) {
-  std::vector<double> seconds;
-  for (const ServerPicture& server : picture.servers) {
-    if (server.calls > 0) seconds.push_back(SecondsLacked(server));
-  }
-  if (seconds.size() < 2) return false;
-  const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
-  return *least > 0 && *least >= 0.5 * *most;
-}
-
 double HeldUp(const Picture& picture) {
   const bool all_lack = AllLackAlike(picture);
   double held_up = 0;
   for (const ServerPicture& server : picture.servers) {
     if (!server.seen_by_trainers || server.call_seconds <= 0) continue;
-    double seconds = FaultsOfWay(server) + server.memory;
-    const bool lacks = LackOfProcessors(server) == Lack::kYes;
-    if (!all_lack) seconds += lacks ? SecondsLacked(server) : server.queue;
+    double way = FaultsOfWay(server);
+    double seconds = server.memory;
+    if (!all_lack) {
+      const bool lacks = LackOfProcessors(server) == Lack::kYes;
+      seconds += server.queue + (lacks ? server.work : 0);
+      way += lacks ? server.way_of_server : 0;
+    }
+    seconds += std::min(way, server.way);
     held_up = std::max(held_up, std::min(1.0, seconds / server.call_seconds));
   }
   return held_up;

@@ -61,18 +61,9 @@ struct Cause {
 // Seconds of a call that a delay or a full way to the server costs; less than either names is 0.
 [[nodiscard]] double FaultsOfWay(const ServerPicture& server);
 // The share of a call that is other causes' than the number of calls and what they ask for: faults
-// of the way, waits, and lack of processors. Of the server that is held up most.
+// of the way, waits, and lack of processors; what all servers lack alike is not. Of the server
+// that is held up most.
 [[nodiscard]] double HeldUp(const Picture& picture);
-// Whether threads of a server that have work to do wait for processors for a good part of their
-// time. kPerhaps: it does not tell what they waited for, and they got fewer processors than they
-// worked: it may be a disk, too.
-enum class Lack { kNo, kPerhaps, kYes };
-[[nodiscard]] Lack LackOfProcessors(const ServerPicture& server);
-// Seconds of a call that such a lack costs at most; 0 without one.
-[[nodiscard]] double SecondsLacked(const ServerPicture& server);
-// Whether several servers lack them alike: then trainers ask for more than all of them can do, and
-// no server is at fault.
-[[nodiscard]] bool AllLackAlike(const Picture& picture);
 // 3.2 ms, 42 us, 1.5 s.
 [[nodiscard]] std::string ShortSeconds(double seconds);
 [[nodiscard]] std::string Percent(double share);

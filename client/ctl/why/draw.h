@@ -8,9 +8,6 @@
 
 namespace halograph::ctl {
 
-// What trainers count of their calls.
-inline constexpr char kAttempts[] = "grpc_client_attempt_duration_seconds";
-
 // Adds the ranks of a trainer: those of one process, which prints the series of each
 // (--logical-ranks), or its own. The evidence must outlive them.
 void DrawRanks(const TrainerEvidence& trainer, std::vector<RankPicture>* ranks);

@@ -117,15 +117,6 @@ std::optional<double> MetricChange::Counter(std::string_view name, const LabelVa
   return sum;
 }
 
-std::optional<double> MetricChange::Earlier(std::string_view name, const LabelValues& match) const {
-  const MetricFamilyValues* const family = FamilyOf(before_, name);
-  if (family == nullptr) return {};
-  double sum = 0;
-  for (const SeriesValues& series : family->series)
-    sum += Matches(series, match) ? series.value : 0;
-  return sum;
-}
-
 std::optional<double> MetricChange::Gauge(std::string_view name, const LabelValues& match) const {
   const MetricFamilyValues* const family = Find(name);
   if (family == nullptr) return {};

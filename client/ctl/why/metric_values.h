@@ -60,9 +60,6 @@ class MetricChange {
   // The sum over the series that have all the labels of `match`; never below 0.
   [[nodiscard]] std::optional<double> Counter(std::string_view name,
                                               const LabelValues& match = {}) const;
-  // As Counter, of all that was counted before the first reading.
-  [[nodiscard]] std::optional<double> Earlier(std::string_view name,
-                                              const LabelValues& match = {}) const;
   // The sum as it is now.
   [[nodiscard]] std::optional<double> Gauge(std::string_view name,
                                             const LabelValues& match = {}) const;

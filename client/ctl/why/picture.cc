@@ -5,47 +5,9 @@
 #include <utility>
 
 #include "client/ctl/why/draw.h"
+#include "client/ctl/why/lacks.h"
 
 namespace halograph::ctl {
-namespace {
-
-// Seconds of a call that grow on the way in any case: nobody knows of which threads' waits they
-// are, but what trainers lack makes the ways to all servers long.
-double LeastGrowing(const std::vector<ServerPicture>& servers) {
-  std::optional<double> least;
-  for (const ServerPicture& server : servers) {
-    if (!server.seen_by_trainers || server.evidence == nullptr) continue;
-    least = least ? std::min(*least, server.way_growing()) : server.way_growing();
-  }
-  return least.value_or(0);
-}
-
-// Seconds of a call for which threads of a trainer may have waited for processors: while one of
-// them waits, it may hold up all calls that are under way. Of the trainer that has it least.
-double LackOfTrainers(const std::vector<RankPicture>& ranks) {
-  std::optional<double> least;
-  for (const RankPicture& rank : ranks) {
-    const auto calls = rank.evidence->metrics.Histogram(kAttempts);
-    if (!calls || calls->count == 0) continue;
-    const double seconds = rank.waited_for_processors.value_or(0) * calls->Mean();
-    least = least ? std::min(*least, seconds) : seconds;
-  }
-  return least.value_or(0);
-}
-
-// Says of what grows on the way how much processors explain.
-void DrawLacks(Picture* picture) {
-  const double of_trainers =
-      std::min(LackOfTrainers(picture->ranks), LeastGrowing(picture->servers));
-  for (ServerPicture& server : picture->servers) {
-    server.way_of_trainers = std::min(of_trainers, server.way_growing());
-    const double of_server = server.waited_for_processors.value_or(0) * server.call_seconds;
-    server.way_of_server = std::min(of_server, server.way_growing() - server.way_of_trainers);
-  }
-}
-
-}  // namespace
-
 double LowerMedian(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);

@@ -16,6 +16,9 @@
 
 namespace halograph::ctl {
 
+// What trainers count of their calls.
+inline constexpr char kAttempts[] = "grpc_client_attempt_duration_seconds";
+
 // Seconds of a stage by what it did, as shares of the time between the readings.
 struct StageShares {
   std::string name;
@@ -80,10 +83,11 @@ struct ServerPicture {
   double queue = 0;
   double memory = 0;  // for room for the reply
   double work = 0;
-  double way = 0;  // 0 if no trainer tells
+  bool way_known = false;  // trainers and server tell of the same calls; else the way is 0
+  double way = 0;
   double way_least = 0;
-  // Of what grows on the way: the most that processors explain for which threads waited, those of
-  // the server, and those of the trainers.
+  // Seconds of what grows on the way that waits for processors explain at most: those of the
+  // server's threads, and of the trainers'.
   double way_of_server = 0;
   double way_of_trainers = 0;
   double bytes_per_second = 0;  // that it sent

@@ -1,10 +1,10 @@
 // Causes that lie with servers.
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include <fmt/ranges.h>
 
+#include "client/ctl/why/lacks.h"
 #include "client/ctl/why/suspects.h"
 #include "common/base/units.h"
 
@@ -27,7 +27,7 @@ std::optional<Finding> FindBusyProcessors(const Picture& picture) {
   if (all) finding.weight = finding.share * 0.5;
   if (!sure) {
     finding.weight = finding.share * 0.3;
-    finding.what += ", or its threads wait for its disk";
+    finding.what += ", or threads wait for a disk";
   }
   finding.evidence.push_back(OfCalls(worst));
   if (worst.processors) {

@@ -127,6 +127,7 @@ void DrawMethods(const std::vector<RankPicture>& ranks, const std::string& targe
   server->outstanding = seconds > 0 ? outstanding / seconds : 0;
   if (server->calls > 0) server->call_seconds = sum_seconds / server->calls;
   if (answered > 0) server->answering /= answered;
+  server->way_known = way_calls > 0;
   if (way_calls > 0) server->way /= way_calls;
   server->way_least = std::max(0.0, least_way);
 }

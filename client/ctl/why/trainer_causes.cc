@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "client/ctl/why/causes.h"
+#include "client/ctl/why/lacks.h"
 #include "common/base/units.h"
 
 namespace halograph::ctl {
@@ -30,17 +31,22 @@ std::string OfStages(const RankPicture& rank) {
   return fmt::format("its stages are busy: {}", fmt::join(stages, ", "));
 }
 
+// Of the rank's own series, where the process prints those of several.
+double CountOf(const RankPicture& rank, const char* name, LabelValues labels) {
+  labels.insert(rank.labels.begin(), rank.labels.end());
+  return rank.evidence->metrics.Counter(name, labels).value_or(0);
+}
+
 // Mean seconds of the calls of a rank, by target and method.
 double CallsAgainst(const RankPicture& rank, const RankPicture& other) {
-  constexpr char kCalls[] = "grpc_client_attempt_duration_seconds";
   double seconds = 0;
   double as_other = 0;
-  for (const std::string& target : rank.evidence->metrics.ValuesOf(kCalls, "grpc_target")) {
-    for (const std::string& method : rank.evidence->metrics.ValuesOf(kCalls, "grpc_method")) {
+  for (const std::string& target : rank.evidence->metrics.ValuesOf(kAttempts, "grpc_target")) {
+    for (const std::string& method : rank.evidence->metrics.ValuesOf(kAttempts, "grpc_method")) {
       const LabelValues labels = {
           {"grpc_target", target}, {"grpc_method", method}, {"grpc_status", "OK"}};
-      const auto own = rank.evidence->metrics.Histogram(kCalls, labels);
-      const auto others = other.evidence->metrics.Histogram(kCalls, labels);
+      const auto own = rank.evidence->metrics.Histogram(kAttempts, labels);
+      const auto others = other.evidence->metrics.Histogram(kAttempts, labels);
       if (!own || !others || own->count == 0 || others->count == 0) continue;
       seconds += own->sum;
       as_other += others->Mean() * static_cast<double>(own->count);
@@ -74,19 +80,6 @@ void CompareRanks(const RankPicture& slowest, const RankPicture& other, Finding*
   finding->advice = fmt::format(
       "its {} is slow: look at what else runs on its machine (top), and at --sample-threads",
       busiest != nullptr ? "stage " + busiest->name : "preparing");
-}
-
-// Of the time in which threads of the rank's process had work to do, the share in which they waited
-// for a processor. 0 if it does not tell.
-double LackOfProcessors(const RankPicture& rank) {
-  if (!rank.processors || !rank.waited_for_processors) return 0;
-  return *rank.waited_for_processors /
-         std::max(*rank.processors + *rank.waited_for_processors, 1e-9);
-}
-
-bool UsesUpProcessors(const RankPicture& rank) {
-  return rank.processors && rank.usable_processors &&
-         *rank.processors > 0.9 * *rank.usable_processors;
 }
 
 // By one rank alone: whom it waits for is told by the ranks' own ports.
@@ -152,33 +145,35 @@ std::optional<Finding> FindTrainerProcessors(const Picture& picture) {
   const RankPicture* const rank = picture.Slowest();
   if (rank == nullptr || rank->waiting < 0.05) return {};
   const double lack = LackOfProcessors(*rank);
-  if (lack < 0.3) return {};
+  if (lack == 0) return {};
   // Of the calls to the slowest server, the part in which threads here waited.
   const auto is_slower = [](const ServerPicture& one, const ServerPicture& other) {
-    return one.call_seconds < other.call_seconds;
+    return std::pair(one.way_known, one.call_seconds) <
+           std::pair(other.way_known, other.call_seconds);
   };
   const auto slowest = std::max_element(picture.servers.begin(), picture.servers.end(), is_slower);
-  const bool called = slowest != picture.servers.end() && slowest->call_seconds > 0;
+  const bool called = slowest != picture.servers.end() && slowest->way_known;
   const double of_calls = called ? slowest->way_of_trainers / slowest->call_seconds : 0;
   const double calls = CallsShare(*rank);
   Finding finding{.culprit = rank->name,
                   .share = rank->waiting * (calls * of_calls + (1 - calls) * lack)};
   // Other causes make threads wait in the crowd, too.
   finding.weight = finding.share * 0.5;
-  finding.what = fmt::format("the threads of {} wait for processors", rank->name);
+  finding.what = fmt::format("the threads of {}{} wait for processors",
+                             rank->labels.empty() ? "" : "the process of ", rank->name);
   finding.evidence = {
       SplitOfStep(*rank),
       fmt::format("its threads used {:.2f} s of processors a second, and waited {:.2f} s for one",
                   *rank->processors, *rank->waited_for_processors)};
   const bool used_up = UsesUpProcessors(*rank);
   if (rank->usable_processors) {
-    finding.evidence.push_back(fmt::format("it may use {:.0f} processors{}",
+    finding.evidence.push_back(fmt::format("it may use {:.2g} processors{}",
                                            *rank->usable_processors,
                                            used_up ? ", and uses them all" : ""));
   }
   finding.advice =
-      used_up ? "give it more processors, or less to do: fewer --threads and --sample-threads do "
-                "not wait for one another"
+      used_up ? "give it more processors, or less to do: fewer --threads or "
+                "--sample-threads"
               : "look at what else runs on its machine (top), and at its limits (taskset, cgroups)";
   return finding;
 }
@@ -189,7 +184,7 @@ std::optional<Finding> FindFewSampleThreads(const Picture& picture) {
   const StageShares* const busiest = rank->Busiest();
   if (busiest == nullptr || busiest->busy < 0.75 || !IsSampling(busiest->name)) return {};
   // More threads would wait for the same processors.
-  if (UsesUpProcessors(*rank) && LackOfProcessors(*rank) >= 0.3) return {};
+  if (UsesUpProcessors(*rank) && LackOfProcessors(*rank) > 0) return {};
   Finding finding{.culprit = rank->name,
                   .share = rank->waiting * 0.9 * (1 - CallsShare(*rank) * HeldUp(picture))};
   finding.what = fmt::format("{} has too few threads that sample", rank->name);
@@ -207,16 +202,16 @@ std::optional<Finding> FindFewSampleThreads(const Picture& picture) {
 std::optional<Finding> FindColdCache(const Picture& picture) {
   const RankPicture* const rank = picture.Slowest();
   if (rank == nullptr || rank->waiting < 0.05) return {};
-  const MetricChange& metrics = rank->evidence->metrics;
-  if (!metrics.has(kFetched)) return {};  // there is no cache
-  const double first = metrics.Counter(kFetched, {{"fetch", "first"}}).value_or(0);
-  const double again = metrics.Counter(kFetched, {{"fetch", "again"}}).value_or(0);
+  const double cached = CountOf(*rank, kRows, {{"source", "cache"}});
+  // Without a cache there is none of these; of an older trainer with one they are noted as missing.
+  if (cached == 0 && !rank->evidence->metrics.has(kFetched)) return {};
+  const double first = CountOf(*rank, kFetched, {{"fetch", "first"}});
+  const double again = CountOf(*rank, kFetched, {{"fetch", "again"}});
   const StageShares* const busiest = rank->Busiest();
   if (busiest != nullptr && !IsFetching(busiest->name)) return {};
   if (first <= again) return {};
   // Fetching is calls, and taking in what they bring, by rows.
-  const double remote = metrics.Counter(kRows, {{"source", "remote"}}).value_or(0);
-  const double cached = metrics.Counter(kRows, {{"source", "cache"}}).value_or(0);
+  const double remote = CountOf(*rank, kRows, {{"source", "remote"}});
   const double fetching = std::max(CallsShare(*rank), remote / std::max(remote + cached, 1.0));
   Finding finding{
       .culprit = rank->name,
@@ -228,7 +223,7 @@ std::optional<Finding> FindColdCache(const Picture& picture) {
                   FormatCount(std::llround(first + again)), Percent(first / (first + again))),
       fmt::format("the cache had {} rows", FormatCount(std::llround(cached)))};
   if (busiest != nullptr) finding.evidence.push_back(OfStages(*rank));
-  finding.advice = "wait: look again in an epoch";
+  finding.advice = "wait: look again in an epoch. If it stays so, give it more --cache-memory";
   return finding;
 }
 
@@ -258,10 +253,9 @@ std::optional<Finding> FindPreparing(const Picture& picture) {
         FormatBytes(std::llround(*remote / seconds)), FormatBytes(std::llround(*local / seconds))));
   }
   if (rank->evidence->metrics.has(kFetched)) {
-    const auto again = rank->evidence->metrics.Counter(kFetched, {{"fetch", "again"}});
     finding.evidence.push_back(
         fmt::format("its cache fetched {} rows again that it had no room to keep (--cache-memory)",
-                    FormatCount(std::llround(again.value_or(0)))));
+                    FormatCount(std::llround(CountOf(*rank, kFetched, {{"fetch", "again"}})))));
   }
   finding.advice =
       IsFetching(busiest->name)

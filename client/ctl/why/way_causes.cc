@@ -18,7 +18,7 @@ constexpr double kLongDelayShare = 0.25;
 constexpr double kLongFilling = 1e-3;
 constexpr double kLongFillingShare = 0.3;
 
-// The share of the link that bytes come to, if they are near what such a link carries.
+// Links by their names.
 struct LinkClass {
   std::string_view name;
   double bytes_per_second;
@@ -26,6 +26,7 @@ struct LinkClass {
 constexpr std::array kLinks = {LinkClass{"10 Mbit/s", 1.25e6}, LinkClass{"100 Mbit/s", 12.5e6},
                                LinkClass{"1 Gbit/s", 125e6}, LinkClass{"10 Gbit/s", 1250e6}};
 
+// The link that such bytes fill; null: none that has a name.
 const LinkClass* LinkOf(double bytes_per_second) {
   for (const LinkClass& link : kLinks) {
     const double share = bytes_per_second / link.bytes_per_second;
@@ -40,7 +41,8 @@ double Carried(const ServerPicture& server) {
 }
 
 // Seconds of a call that grow on the way with what is sent, and which no lack of processors
-// explains; where the bytes are those of a link, such a lack is not what limits them.
+// explains. Where the bytes are those of a link, it is believed, and less so if a lack explains
+// most.
 double Filling(const ServerPicture& server) {
   if (LinkOf(server.bytes_per_second) != nullptr) return server.way_growing();
   return std::max(0.0, server.way_growing() - server.way_of_server - server.way_of_trainers);
@@ -125,7 +127,12 @@ std::optional<Finding> FindNarrowLink(const Picture& picture) {
                              FormatBytes(std::llround(worst.bytes_per_second)));
   finding.evidence.push_back(OfCalls(worst));
   finding.evidence.push_back(fmt::format("{} of it on the way, beyond the {} of its fastest calls",
-                                         ShortSeconds(part(worst)), ShortSeconds(worst.way_least)));
+                                         ShortSeconds(worst.way_growing()),
+                                         ShortSeconds(worst.way_least)));
+  if (lacked > 0) {
+    finding.evidence.push_back(fmt::format(
+        "threads that waited for processors explain {} of that at most", ShortSeconds(lacked)));
+  }
   if (link != nullptr) {
     finding.evidence.push_back(
         fmt::format("{:.0f} Mbit/s are {} of a link of {}", worst.bytes_per_second * 8e-6,
@@ -139,7 +146,9 @@ std::optional<Finding> FindNarrowLink(const Picture& picture) {
                                              ShortSeconds(picture.seconds)));
     }
   }
-  AddOthers(picture, suspects, part, "beyond the fastest calls", &finding);
+  AddOthers(
+      picture, suspects, [](const ServerPicture& server) { return server.way_growing(); },
+      "beyond the fastest calls", &finding);
   finding.advice =
       "give the server a faster link, or spread its part over replicas; less to send helps too: "
       "features in a narrower type, more --cache-memory, --topology local";

@@ -190,6 +190,15 @@ TEST(WhyTest, BytesOfALinkByChanceAreLessCertain) {
   EXPECT_EQ(link->weight, link->share / 2);
 }
 
+// A lack that is no cause of its own explains nothing.
+TEST(WhyTest, WayIsFullWhereTrainersHardlyWait) {
+  Made made = Crowded();
+  for (MadeRank& rank : made.ranks) rank.lacked = 0.8;
+  const Verdict verdict = Explain(made.Take());
+  EXPECT_EQ(FindingOf(verdict, "trainer-processors"), nullptr) << FormatVerdict(verdict);
+  EXPECT_NE(FindingOf(verdict, "narrow-link"), nullptr) << FormatVerdict(verdict);
+}
+
 // What a trainer lacks makes all ways long, and not that to one server.
 TEST(WhyTest, CrowdedTrainerBehindANarrowLinkOfOneServerIsTheLink) {
   Made made = Narrow();
@@ -386,6 +395,20 @@ Made Cold() {
 }
 
 TEST(WhyTest, ColdCache) { ExpectFirst(Cold(), "cold-cache", "rank 0"); }
+
+TEST(WhyTest, CachesOfRanksOfOneProcessAreToldApart) {
+  Made made = Cold();
+  made.one_process = true;
+  made.ranks[1].remote = made.ranks[1].again = 60000;  // not cold
+  ExpectFirst(made, "cold-cache", "rank 0");
+}
+
+TEST(WhyTest, TrainerThatDoesNotTellFirstFetchesIsNamed) {
+  Made made = Cold();
+  made.without = {"halograph_trainer_cache_fetched_rows_total"};
+  const Verdict verdict = Explain(made.Take());
+  EXPECT_THAT(verdict.unknown, Contains(HasSubstr("cache_fetched_rows")));
+}
 
 // Few rows are fetched where a cache gives the same row to many steps, and steps wait for them all
 // the same.

@@ -50,7 +50,7 @@ def rank(number):
 CAUSES = (
     Cause("healthy", "computing", rank(0), train=("--hidden", "256")),
     Cause("delay", "delay", address_of(SLOW), delay_us=2500, train=(*SMALL, "--prefetch", "1")),
-    # Server 1 shares its core with a program that never rests.
+    # Server 1 shares its core with programs that never rest.
     Cause("busy-core", "busy-processors", address_of(SLOW), burners=(1,) * BURNERS,
           cores={"server1": {1}, "server0": {0}, "rank0": {0}}, train=SMALL),
     Cause("slow-fsync", "slow-sync", lambda cluster: f"part {SLOW} at {cluster.addresses[SLOW]}",

@@ -30,7 +30,8 @@ def small(options):
     return part(options, options.data, "amazon-photo-in-two")
 
 
-def generated(options, name, words):
+def generated(options, words):
+    name = "sbm-" + "-".join(word for word in words if not word.startswith("-"))
     source = options.work / name
     if not source.exists():
         call(options.bin / "halograph-partition", "generate", "sbm", "--output", source, "--quiet", *words)
@@ -38,8 +39,8 @@ def generated(options, name, words):
 
 
 def large(options):
-    return generated(options, "large", LARGE)
+    return generated(options, LARGE)
 
 
 def dense(options):
-    return generated(options, "dense", DENSE)
+    return generated(options, DENSE)
