@@ -49,11 +49,13 @@ Status Rank(Session& session, const CancelToken& cancel, CachedRowsOptions* cach
   return OkStatus();
 }
 
-// A cache that is cold fetches rows for the first time, one that is small fetches them again.
+// Without a cache nothing is. A cache that is cold fetches rows for the first time, one that is
+// small fetches them again.
 void CountFetched(Session& session) {
-  if (session.metrics == nullptr) return;
+  // Parts that are averaged have no cache, and share their rank's metrics.
+  if (session.metrics == nullptr || session.options.average_every > 0) return;
   const auto read = [cache = session.cache.get(), rank = std::to_string(session.options.rank)] {
-    const CachedRowsFigures figures = cache->figures();
+    const CachedRowsFigures figures = cache == nullptr ? CachedRowsFigures{} : cache->figures();
     const auto again = static_cast<double>(figures.refetched);
     return std::vector<MetricSample>{
         {{rank, "first"}, static_cast<double>(figures.fetched) - again}, {{rank, "again"}, again}};
@@ -77,7 +79,6 @@ Status OpenCacheHere(Session& session, const RunInputs& inputs, const CancelToke
   cache.look_ahead = options.cache == CacheKind::kLookAhead;
   HG_RETURN_IF_ERROR(Rank(session, cancel, &cache));
   HG_ASSIGN_OR_RETURN(session.cache, CachedRows::Create(session.stores.rows, info, cache));
-  CountFetched(session);
   return OkStatus();
 }
 
@@ -108,8 +109,10 @@ Status OpenRowCache(Session& session, const RunInputs& inputs) {
       return TellOrFail(options, ResourceExhausted("no memory to rank its rows"));
     }
   };
-  return WorkTogether(*session.ranks, &session.cancel, caches ? open : nullptr,
-                      "waiting for ranks to open their caches");
+  HG_RETURN_IF_ERROR(WorkTogether(*session.ranks, &session.cancel, caches ? open : nullptr,
+                                  "waiting for ranks to open their caches"));
+  CountFetched(session);
+  return OkStatus();
 }
 
 }  // namespace halograph

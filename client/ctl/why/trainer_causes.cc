@@ -252,7 +252,7 @@ std::optional<Finding> FindPreparing(const Picture& picture) {
         "it pulls {}/s from servers and reads {}/s of its own files",
         FormatBytes(std::llround(*remote / seconds)), FormatBytes(std::llround(*local / seconds))));
   }
-  if (rank->evidence->metrics.has(kFetched)) {
+  if (CountOf(*rank, kFetched, {}) > 0) {
     finding.evidence.push_back(
         fmt::format("its cache fetched {} rows again that it had no room to keep (--cache-memory)",
                     FormatCount(std::llround(CountOf(*rank, kFetched, {{"fetch", "again"}})))));
