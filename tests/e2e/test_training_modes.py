@@ -54,6 +54,32 @@ class SameEverywhereTest(ModesBase):
         self.numbers(servers=features, topology=f"{self.box.folder}/./local")
 
 
+class CacheTest(ModesBase):
+    def fetched(self, final):
+        """Rows by whether they were fetched for the first time or again, as the run's metrics say."""
+        series = next(metric["series"] for metric in final["metrics"]
+                      if metric["name"] == "halograph_trainer_cache_fetched_rows_total")
+        labels = [{label["name"]: label["value"] for label in one["labels"]} for one in series]
+        return {found["fetch"]: int(float(one["value"])) for found, one in zip(labels, series)}
+
+    def test_rows_that_are_fetched_again_are_told_apart(self):
+        servers = self.remote(0, 1)
+        # After the first epoch rows are ranked by their reads, and count as never fetched.
+        for memory, again in (("64MiB", False), ("1MiB", True)):
+            with self.subTest(memory):
+                _, epochs, final = train(self.box, servers=servers, cache_memory=memory,
+                                         **{**RUN, "epochs": 4})
+                fetched = self.fetched(final)
+                self.assertEqual(sum(line["cache_misses"] for line in epochs), sum(fetched.values()))
+                self.assertEqual(sum(line["cache_refetches"] for line in epochs), fetched["again"])
+                self.assertEqual(again, fetched["again"] > 0)
+                self.assertGreater(fetched["first"], 0)
+
+    def test_without_a_cache_none_is_fetched(self):
+        _, _, final = train(self.box, servers=self.remote(0, 1), cache="off", **RUN)
+        self.assertEqual({"first": 0, "again": 0}, self.fetched(final))
+
+
 class FetchedTopologyTest(ModesBase):
     def state(self, folder):
         return {path.relative_to(folder): (path.stat().st_mtime_ns, path.stat().st_ino)

@@ -66,9 +66,9 @@ double HeldUp(const Picture& picture) {
     double way = FaultsOfWay(server);
     double seconds = server.memory;
     if (!all_lack) {
-      const bool lacks = LackOfProcessors(server) == Lack::kYes;
-      seconds += server.queue + (lacks ? server.work : 0);
-      way += lacks ? server.way_of_server : 0;
+      seconds += server.queue;
+      if (LackOfProcessors(server) == Lack::kYes) seconds += server.work;
+      way += server.way_of_server;
     }
     seconds += std::min(way, server.way);
     held_up = std::max(held_up, std::min(1.0, seconds / server.call_seconds));

@@ -1,4 +1,4 @@
-// How the parts of a picture are drawn from evidence; for picture.cc alone. Pure functions.
+// How the parts of a picture are drawn from evidence, for Draw (picture.h). Pure functions.
 #pragma once
 
 #include <string>

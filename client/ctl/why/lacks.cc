@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "client/ctl/why/draw.h"
-
 namespace halograph::ctl {
 namespace {
 
@@ -51,9 +49,8 @@ Lack LackOfProcessors(const ServerPicture& server) {
 }
 
 double SecondsLacked(const ServerPicture& server) {
-  const Lack lack = LackOfProcessors(server);
-  if (lack == Lack::kNo) return 0;
-  return server.work + server.queue + (lack == Lack::kYes ? server.way_of_server : 0);
+  if (LackOfProcessors(server) == Lack::kNo) return 0;
+  return server.work + server.queue + server.way_of_server;
 }
 
 bool AllLackAlike(const Picture& picture) {

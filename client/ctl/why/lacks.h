@@ -26,7 +26,7 @@ enum class Lack { kNo, kPerhaps, kYes };
 // Whether the process uses all processors that it may use.
 [[nodiscard]] bool UsesUpProcessors(const RankPicture& rank);
 
-// Fills in way_of_server and way_of_trainers.
+// Fills in way_of_server, of servers that surely lack them, and way_of_trainers.
 void DrawLacks(Picture* picture);
 
 }  // namespace halograph::ctl

@@ -1,6 +1,7 @@
 // Causes that lie with trainers.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -157,7 +158,7 @@ std::optional<Finding> FindTrainerProcessors(const Picture& picture) {
   const double calls = CallsShare(*rank);
   Finding finding{.culprit = rank->name,
                   .share = rank->waiting * (calls * of_calls + (1 - calls) * lack)};
-  // Other causes make threads wait in the crowd, too.
+  // Whatever else is slow makes threads crowd, too.
   finding.weight = finding.share * 0.5;
   finding.what = fmt::format("the threads of {}{} wait for processors",
                              rank->labels.empty() ? "" : "the process of ", rank->name);
@@ -172,8 +173,7 @@ std::optional<Finding> FindTrainerProcessors(const Picture& picture) {
                                            used_up ? ", and uses them all" : ""));
   }
   finding.advice =
-      used_up ? "give it more processors, or less to do: fewer --threads or "
-                "--sample-threads"
+      used_up ? "give it more processors, or fewer --threads or --sample-threads"
               : "look at what else runs on its machine (top), and at its limits (taskset, cgroups)";
   return finding;
 }
@@ -273,8 +273,7 @@ std::optional<Finding> FindComputing(const Picture& picture) {
   if (!rank->stages.empty()) finding.evidence.push_back(OfStages(*rank));
   finding.advice =
       "nothing to mend: more --threads, a faster device or a smaller model make a step shorter, "
-      "and "
-      "more ranks make fewer of them";
+      "and more ranks make fewer of them";
   return finding;
 }
 

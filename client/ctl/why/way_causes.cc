@@ -91,12 +91,10 @@ std::optional<Finding> FindDelay(const Picture& picture) {
   finding.advice =
       suspects.size() > 1 && suspects.size() == picture.servers.size()
           ? "every server is far from the trainers: run them nearer to one another, or ask for "
-            "more "
-            "steps ahead (--prefetch, --sample-threads), which costs no processor"
+            "more steps ahead (--prefetch, --sample-threads), which costs no processor"
           : "look at what lies between the trainers and this server (ping, a proxy, another rack): "
             "move it nearer, or name a replica; more steps ahead (--prefetch, --sample-threads) "
-            "hide "
-            "some of it";
+            "hide some of it";
   return finding;
 }
 

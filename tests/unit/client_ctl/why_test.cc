@@ -420,7 +420,7 @@ TEST(WhyTest, CacheIsColdHoweverManyRowsItHas) {
 
 TEST(WhyTest, CacheWithoutRoomIsSmallAndNotCold) {
   Made made = Cold();
-  for (MadeRank& rank : made.ranks) rank.again = 5000;
+  made.ranks[0].again = made.ranks[1].again = 5000;
   const Verdict verdict = Explain(made.Take());
   EXPECT_EQ(FindingOf(verdict, "cold-cache"), nullptr) << FormatVerdict(verdict);
   const Finding* const preparing = FindingOf(verdict, "preparing");
