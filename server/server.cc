@@ -1,8 +1,6 @@
 #include "server/server.h"
 
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -14,8 +12,6 @@
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
-#include <netdb.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/build_info.h"
@@ -25,6 +21,7 @@
 #include "common/base/printable.h"
 #include "common/base/units.h"
 #include "common/base/wall_clock.h"
+#include "common/http/listen_socket.h"
 #include "common/metrics/buckets.h"
 #include "common/metrics/found_series.h"
 #include "common/metrics/process_metrics.h"
@@ -92,27 +89,13 @@ class WithoutReflection final : public grpc::ServerBuilderOption {
   }
 };
 
-// Why `address` cannot be listened on: gRPC tells nobody but its log.
-std::string WhyNot(const HostPort& address) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int error =
-      getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
-  if (error != 0) return gai_strerror(error);
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list(found, freeaddrinfo);
-  for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
-    const int fd = socket(entry->ai_family, entry->ai_socktype | SOCK_CLOEXEC, 0);
-    if (fd < 0) continue;
-    const int on = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    const bool bound = bind(fd, entry->ai_addr, entry->ai_addrlen) == 0 && listen(fd, 1) == 0;
-    const int bind_error = errno;
-    close(fd);
-    if (!bound) return std::strerror(bind_error);
-  }
-  return "gRPC could not start";
+// Why `address` cannot be listened on, and what to do: gRPC tells nobody but its log.
+Status CannotListen(const HostPort& address) {
+  const StatusOr<ListenSocket> socket = Listen(address, /*backlog=*/1);
+  if (!socket.ok()) return Annotate(socket.status(), "--listen");
+  close(socket->fd);
+  return FailedPrecondition("--listen: gRPC cannot listen at {}, and does not say why",
+                            ToString(address));
 }
 
 // Null: there is nobody to ask.
@@ -342,7 +325,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   state->server = builder.BuildAndStart();
   --starting;
   if (state->server == nullptr || port == 0) {
-    return FailedPrecondition("--listen: cannot listen on {}: {}", options.listen, WhyNot(address));
+    return CannotListen(address);
   }
   address.port = port;
   state->address = ToString(address);

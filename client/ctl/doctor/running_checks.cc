@@ -306,9 +306,8 @@ void CheckRanks(const Checkup& checkup, std::vector<Diagnosis>* lines) {
   }
   if (lines->empty() && (!ranks.empty() || !told.empty())) {
     AddLine(lines, Severity::kOk,
-            fmt::format("{} rank{} call or train, and none is waited for",
-                        std::max(ranks.size(), told.size()),
-                        std::max(ranks.size(), told.size()) == 1 ? "" : "s"));
+            fmt::format("ranks that call or train: {}; none is waited for",
+                        std::max(ranks.size(), told.size())));
   }
 }
 

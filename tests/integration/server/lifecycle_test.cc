@@ -137,6 +137,8 @@ TEST_F(LifecycleTest, PortInUseIsAClearError) {
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(Message(status), HasSubstr(server_->address()));
   EXPECT_THAT(Message(status), HasSubstr("in use"));
+  EXPECT_THAT(Message(status), HasSubstr("--listen"));
+  EXPECT_THAT(Message(status), HasSubstr("another program has the port"));
   EXPECT_THAT(logged, testing::Not(HasSubstr("gRPC"))) << "said twice";
 }
 
