@@ -1,5 +1,5 @@
-// What the state engine needs of the machine: time, threads, files, a small synced store, and space
-// for rows beyond memory. All come through these interfaces, so that a simulation can choose which
+// What the state engine needs of the machine: time, threads, files, and space for rows beyond
+// memory. All come through these interfaces, so that a simulation can choose which
 // thread runs next, lose unsynced writes and fill the disk. `SystemEnv` (system_env.h) is the
 // machine itself.
 //
@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -133,28 +133,6 @@ class FileSystem {
   [[nodiscard]] virtual StatusOr<std::unique_ptr<FolderLock>> LockFolder(const Path& path) = 0;
 };
 
-// A few keys with small values: tensors, clients' floors, what checkpoints there are. Every Write
-// is atomic, and survives a crash of the machine when it returns.
-class Catalogue {
- public:
-  struct Change {
-    std::string key;
-    std::optional<std::string> value;  // null: the key is removed
-  };
-  struct Entry {
-    std::string key;
-    std::string value;
-  };
-
-  virtual ~Catalogue() = default;
-  // In the order of the list. After an error all or nothing of it may be there.
-  [[nodiscard]] virtual Status Write(std::span<const Change> changes) = 0;
-  // Null: no such key.
-  [[nodiscard]] virtual StatusOr<std::optional<std::string>> Get(std::string_view key) = 0;
-  // Entries whose key begins with `prefix`, in byte order.
-  [[nodiscard]] virtual StatusOr<std::vector<Entry>> Scan(std::string_view prefix) = 0;
-};
-
 // Images of rows that do not fit into memory, by owner and row. Scratch space on a disk: what it
 // holds ends with it, and its folder goes. Thread-safe; who reads a row that is being written gets
 // the old image or the new one. Errors name the folder: ResourceExhausted (disk full), DataLoss (a
@@ -184,9 +162,10 @@ class Env {
   virtual ~Env() = default;
   [[nodiscard]] virtual Scheduler& scheduler() = 0;
   [[nodiscard]] virtual FileSystem& files() = 0;
-  // The one in `folder`, made if it is missing.
-  [[nodiscard]] virtual StatusOr<std::unique_ptr<Catalogue>> OpenCatalogue(
-      const std::filesystem::path& folder) = 0;
+  // The keys and values of the catalogue that an older build left in `folder`, which stays as it
+  // is. DataLoss: it is damaged; Unimplemented: this process cannot read it.
+  [[nodiscard]] virtual StatusOr<std::map<std::string, std::string>> ReadOldCatalogue(
+      const std::filesystem::path& folder);
   // An empty one in `folder`, which it makes; what was there is removed. It keeps what it read last
   // in `cache_bytes` of memory. One at a time.
   [[nodiscard]] virtual StatusOr<std::unique_ptr<RowSpace>> OpenRowSpace(
@@ -195,5 +174,11 @@ class Env {
   // where a seed decides which thread runs next.
   [[nodiscard]] virtual HelperThreads* helpers() { return nullptr; }
 };
+
+inline StatusOr<std::map<std::string, std::string>> Env::ReadOldCatalogue(
+    const std::filesystem::path& folder) {
+  return Unimplemented("{}: this build does not read the catalogue of an older one",
+                       folder.string());
+}
 
 }  // namespace halograph

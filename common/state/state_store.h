@@ -69,6 +69,16 @@ struct StateOptions {
   std::vector<std::string> fall_back_to = {};
   // Told by Open that it does so: the snapshot, and what is damaged. Null: nobody is told.
   std::function<void(const std::string& snapshot, const Status& damage)> on_fall_back = nullptr;
+  // Where the push log is damaged, or lacks pushes that were safe: it ends there, and what is
+  // missing is given up. Not: Open fails.
+  bool accept_loss = false;
+  // Told by Open that it does so: the damage, and how many pushes are gone at least. Null: nobody
+  // is told.
+  std::function<void(const Status& damage, int64_t pushes)> on_loss = nullptr;
+  // Told by Open of a file in the folder that it does not know, and where it has put it. Null:
+  // nobody is told.
+  std::function<void(const std::filesystem::path& file, const std::filesystem::path& now)>
+      on_set_aside = nullptr;
   // Told once when a write, a sync or a checkpoint has failed, and pushes are refused until a
   // restart: `reason` names what failed. Not `readable`: rows cannot be read either; if that comes
   // later, it is told once more. Called by any thread; it must not call the store. Null: nobody is
@@ -158,8 +168,10 @@ class StateStore {
   //   InvalidArgument     an option that must be above 0: its name
   //   FailedPrecondition  another store has the folder; the state is of another graph or partition
   //                       (both are named); its format is newer than this build
-  //   DataLoss            a damaged record before the tail of the log, a damaged checkpoint: file,
-  //                       offset, and what to do; and none of options.fall_back_to is whole
+  //   DataLoss            a damaged record before the tail of the log, a damaged segment,
+  //                       checkpoint or catalogue, or a catalogue that is missing or older than
+  //                       the other files: file, offset, and what to do; and none of
+  //                       options.fall_back_to is whole
   //   ResourceExhausted   three bits a row do not fit into memory_bytes, or the disk is full
   [[nodiscard]] static StatusOr<std::unique_ptr<StateStore>> Open(const StateOptions& options,
                                                                   const StateGraph& graph,

@@ -95,7 +95,10 @@ Status SimDisk::SyncFolder(const std::string& path) {
 }
 
 StatusOr<std::vector<std::string>> SimDisk::List(const std::string& path) const {
-  if (path != "/" && !names_.contains(path)) return NotFound("cannot list {}: no folder", path);
+  const auto found = names_.find(path);
+  if (path != "/" && (found == names_.end() || !found->second.folder)) {
+    return NotFound("cannot list {}: no folder", path);
+  }
   std::vector<std::string> names;
   for (const auto& [name, entry] : names_) {
     if (FolderOf(name) == path) names.push_back(name.substr(path == "/" ? 1 : path.size() + 1));

@@ -208,8 +208,9 @@ class SimFiles : public FileSystem {
     });
   }
   Status Rename(const Path& from, const Path& to) override {
-    return env_->Call("rename", HashOf(Normal(to)),
-                      [&] { return disk().Rename(Normal(from), Normal(to)); });
+    return env_->Call("rename", HashOf(Normal(to)), [&]() -> Status {
+      return OfNames(Normal(to), [&] { return disk().Rename(Normal(from), Normal(to)); });
+    });
   }
   Status Remove(const Path& path) override {
     return env_->Call("remove", HashOf(Normal(path)), [&] { return disk().Remove(Normal(path)); });
@@ -219,8 +220,9 @@ class SimFiles : public FileSystem {
                       [&] { return disk().MakeFolder(Normal(path)); });
   }
   Status SyncFolder(const Path& path) override {
-    return env_->Call("syncfolder", HashOf(Normal(path)),
-                      [&] { return disk().SyncFolder(Normal(path)); });
+    return env_->Call("syncfolder", HashOf(Normal(path)), [&]() -> Status {
+      return OfNames(Normal(path), [&] { return disk().SyncFolder(Normal(path)); });
+    });
   }
   StatusOr<std::vector<std::string>> List(const Path& path) override {
     return env_->Call("list", HashOf(Normal(path)), [&] { return disk().List(Normal(path)); });
@@ -237,6 +239,16 @@ class SimFiles : public FileSystem {
 
  private:
   SimDisk& disk() { return env_->machine().disk(); }
+  // Fails by chance, with or without its effect.
+  template <typename Effect>
+  Status OfNames(const std::string& path, Effect effect) {
+    SimMachine& machine = env_->machine();
+    const bool fails = machine.random_.Chance(machine.faults_.names);
+    if (!fails) return effect();
+    ++machine.num_faults_;
+    if (machine.random_.Chance(0.5)) static_cast<void>(effect());
+    return Internal("cannot change names at {}: Input/output error", path);
+  }
   template <typename T>
   T Counted(T result) {
     if (!result.ok()) ++env_->machine().num_faults_;
@@ -247,65 +259,6 @@ class SimFiles : public FileSystem {
 };
 
 std::unique_ptr<FileSystem> MakeSimFiles(SimEnv* env) { return std::make_unique<SimFiles>(env); }
-
-class SimCatalogue : public Catalogue {
- public:
-  SimCatalogue(SimEnv* env, std::string folder) : env_(env), folder_(std::move(folder)) {}
-  ~SimCatalogue() override { env_->held().erase("catalogue " + folder_); }
-
-  Status Write(std::span<const Change> changes) override {
-    return env_->Call("catalogue", changes.size(), [&]() -> Status {
-      SimMachine& machine = env_->machine();
-      const bool fails = machine.random_.Chance(machine.faults_.catalogue);
-      if (!fails || machine.random_.Chance(0.5)) {
-        for (const Change& change : changes) {
-          if (change.value.has_value()) {
-            entries()[change.key] = *change.value;
-          } else {
-            entries().erase(change.key);
-          }
-        }
-      }
-      if (!fails) return OkStatus();
-      ++machine.num_faults_;
-      return Internal("cannot write the catalogue in {}: Input/output error", folder_);
-    });
-  }
-  StatusOr<std::optional<std::string>> Get(std::string_view key) override {
-    return env_->Call("get", 0, [&]() -> StatusOr<std::optional<std::string>> {
-      const auto found = entries().find(std::string(key));
-      if (found == entries().end()) return std::optional<std::string>();
-      return std::optional<std::string>(found->second);
-    });
-  }
-  StatusOr<std::vector<Entry>> Scan(std::string_view prefix) override {
-    return env_->Call("scan", 0, [&]() -> StatusOr<std::vector<Entry>> {
-      std::vector<Entry> found;
-      for (auto it = entries().lower_bound(std::string(prefix)); it != entries().end(); ++it) {
-        if (!it->first.starts_with(prefix)) break;
-        found.push_back({it->first, it->second});
-      }
-      return found;
-    });
-  }
-
- private:
-  std::map<std::string, std::string>& entries() { return env_->machine().catalogues_[folder_]; }
-
-  SimEnv* env_;
-  std::string folder_;
-};
-
-StatusOr<std::unique_ptr<Catalogue>> SimEnv::OpenCatalogue(const std::filesystem::path& folder) {
-  const std::string name = Normal(folder);
-  return Call("opencat", HashOf(name), [&]() -> StatusOr<std::unique_ptr<Catalogue>> {
-    if (!held_.insert("catalogue " + name).second) {
-      return FailedPrecondition("the catalogue in {} is open", name);
-    }
-    machine_->disk_.MakeDurableFolder(name);
-    return std::make_unique<SimCatalogue>(this, name);
-  });
-}
 
 // Nothing of it survives the process. What a call does is seen at once and wholly, so that a reader
 // who is let in during a change finds rows of two moments.

@@ -18,8 +18,6 @@ class SimEnv : public Env, private Scheduler {
 
   [[nodiscard]] Scheduler& scheduler() override { return *this; }
   [[nodiscard]] FileSystem& files() override { return *files_; }
-  [[nodiscard]] StatusOr<std::unique_ptr<Catalogue>> OpenCatalogue(
-      const std::filesystem::path& folder) override;
   [[nodiscard]] StatusOr<std::unique_ptr<RowSpace>> OpenRowSpace(
       const std::filesystem::path& folder, int64_t cache_bytes) override;
 
@@ -46,7 +44,7 @@ class SimEnv : public Env, private Scheduler {
   [[nodiscard]] static Status Over();
 
   SimMachine& machine() { return *machine_; }
-  std::set<std::string>& held() { return held_; }  // folders locked, catalogues open
+  std::set<std::string>& held() { return held_; }  // folders locked, spaces open
 
  private:
   [[nodiscard]] int64_t NowNs() const override;

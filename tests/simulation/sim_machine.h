@@ -1,7 +1,7 @@
-// A simulated machine: a disk, a catalogue store, and at most one process that uses them through
-// Env. The machine crashes by itself after a given number of the process's calls, in the middle of
-// one; the process's later calls then fail without effect, so that its threads wind up and what it
-// built can be destroyed. The next process finds what the crash left.
+// A simulated machine: a disk, and at most one process that uses it through Env. The machine
+// crashes by itself after a given number of the process's calls, in the middle of one; the
+// process's later calls then fail without effect, so that its threads wind up and what it built can
+// be destroyed. The next process finds what the crash left.
 //
 // Used by the threads of one SimScheduler; see there.
 #pragma once
@@ -29,7 +29,7 @@ struct FaultChances {
   double write = 0;
   double sync = 0;
   double read = 0;
-  double catalogue = 0;
+  double names = 0;  // Rename, SyncFolder
 };
 
 class SimMachine {
@@ -41,8 +41,8 @@ class SimMachine {
 
   // A new process; the one before is over. It lives as long as its Env.
   [[nodiscard]] std::unique_ptr<Env> Boot();
-  // Crashes in the middle of the `calls`-th call from now. `only_files`: counts those of files and
-  // of the catalogue alone.
+  // Crashes in the middle of the `calls`-th call from now. `only_files`: counts those of files
+  // alone.
   void CrashAfter(int64_t calls, bool only_files, CrashKind kind);
   void CrashNow(CrashKind kind);
   // Nothing goes wrong any more: no crash is planned, no call fails, and the disk has room.
@@ -67,29 +67,20 @@ class SimMachine {
   // What a process must not do, such as direct writes that are not aligned: empty if it did not.
   [[nodiscard]] const std::string& misuse() const { return misuse_; }
 
-  // The disk and the catalogues as they are, to be put back with no process alive.
-  struct Image {
-    SimDisk disk;
-    std::map<std::string, std::map<std::string, std::string>> catalogues;
-  };
-  [[nodiscard]] Image TakeImage() const { return {disk_, catalogues_}; }
-  void PutImage(Image image) {
-    disk_ = std::move(image.disk);
-    catalogues_ = std::move(image.catalogues);
-  }
+  // The disk as it is, to be put back with no process alive.
+  [[nodiscard]] SimDisk TakeImage() const { return disk_; }
+  void PutImage(SimDisk image) { disk_ = std::move(image); }
 
  private:
   friend class SimEnv;
   friend class SimFiles;
   friend class SimWritable;
   friend class SimReadable;
-  friend class SimCatalogue;
 
   SimScheduler* scheduler_;
   int process_;
   Random random_;
   SimDisk disk_;
-  std::map<std::string, std::map<std::string, std::string>> catalogues_;  // by folder
   FaultChances faults_;
   int64_t generation_ = 0;
   int64_t crash_in_ = 0;

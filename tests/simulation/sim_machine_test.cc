@@ -63,44 +63,16 @@ TEST(SimMachineTest, AfterACrashTheProcessChangesNothing) {
     std::unique_ptr<Env> old = machine.Boot();
     auto file = old->files().Create("/f", 4096, FileSystem::Write::kCached).value();
     auto lock = old->files().LockFolder("/").value();
-    auto catalogue = old->OpenCatalogue("/c").value();
     machine.CrashNow(CrashKind::kKill);
     EXPECT_FALSE(WritePage(*file, 0, 1).ok());
     EXPECT_FALSE(file->Sync().ok());
     EXPECT_FALSE(old->files().Remove("/f").ok());
-    const Catalogue::Change change{"key", "value"};
-    EXPECT_FALSE(catalogue->Write({&change, 1}).ok());
     machine.WoundUp();
     const std::unique_ptr<Env> env = machine.Boot();
     EXPECT_TRUE(env->files().LockFolder("/").ok());
-    EXPECT_FALSE(env->OpenCatalogue("/c").value()->Get("key").value().has_value());
     EXPECT_FALSE(WritePage(*file, 0, 1).ok());
     EXPECT_EQ(4096, machine.disk().Size(machine.disk().Open("/f").value()));
   }));
-}
-
-TEST(SimMachineTest, ACatalogueWriteIsAllOrNothing) {
-  int written = 0;
-  for (uint64_t seed = 0; seed < 40; ++seed) {
-    SimScheduler scheduler(seed, {});
-    EXPECT_EQ("", scheduler.Run([&] {
-      SimMachine machine(&scheduler, 0, seed);
-      std::unique_ptr<Env> env = machine.Boot();
-      auto catalogue = env->OpenCatalogue("/c").value();
-      machine.CrashAfter(1, true, CrashKind::kPowerLoss);
-      const Catalogue::Change changes[] = {{"a", "1"}, {"b", "2"}};
-      EXPECT_FALSE(catalogue->Write(changes).ok());
-      catalogue.reset();
-      env.reset();
-      machine.WoundUp();
-      env = machine.Boot();
-      const size_t entries = env->OpenCatalogue("/c").value()->Scan("").value().size();
-      EXPECT_TRUE(entries == 0 || entries == 2) << entries;
-      written += entries == 2;
-    }));
-  }
-  EXPECT_GT(written, 5);
-  EXPECT_LT(written, 35);
 }
 
 TEST(SimMachineTest, ADirectWriteThatIsNotAlignedIsMisuse) {

@@ -427,7 +427,7 @@ void SimServer::DeleteSnapshot() {
 // Flips one bit of a file of a store that is closed: it refuses to open, or holds a state that it
 // had. Then all is put back.
 void SimServer::ProbeBitRot() {
-  SimMachine::Image image = machine_.TakeImage();
+  SimDisk image = machine_.TakeImage();
   const FaultChances faults = std::exchange(machine_.faults(), FaultChances{});
   machine_.HoldCrash(true);
   const std::vector<std::string> files = machine_.disk().Files();

@@ -140,7 +140,7 @@ void MakeTrouble(World& world) {
       server.machine().disk().SetCapacity(server.machine().disk().used_bytes() +
                                           random.Between(0, 100'000));
     } else {
-      server.machine().faults() = {.write = 0.03, .sync = 0.05, .read = 0.02, .catalogue = 0.05};
+      server.machine().faults() = {.write = 0.03, .sync = 0.05, .read = 0.02, .names = 0.05};
     }
   } else if (kind == 8) {
     const auto ends = static_cast<int64_t>(world.servers.size() + world.clients.size());

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -48,6 +49,17 @@ class FailingFiles : public FileSystem {
     std::atomic<int> made = 0;       // files
     std::atomic<int> refused = 0;    // files that could not be made
     std::atomic<int> synced = 0;     // times that a file was
+    // After so many calls that change the disk the next one fails so, and others if it says so.
+    std::atomic<int> good_calls = std::numeric_limits<int>::max();
+    std::atomic<bool> all_later = false;
+    std::atomic<bool> no_room = false;  // ENOSPC; else EIO
+    // Whether the call before which it is asked fails.
+    [[nodiscard]] Status Next(const Path& path) {
+      const int left = good_calls--;
+      if (left > 0 || (left < 0 && !all_later)) return OkStatus();
+      if (no_room) return ResourceExhausted("{}: no space left on device", path.string());
+      return Internal("{}: input/output error", path.string());
+    }
     Hook<void> before_create;
     Hook<void> before_write;
     Hook<Status> sync_of;  // instead of a sync that works, unless it is OK
@@ -62,6 +74,7 @@ class FailingFiles : public FileSystem {
   [[nodiscard]] StatusOr<std::unique_ptr<WritableFile>> Create(const Path& path, int64_t bytes,
                                                                Write how) override {
     if (const auto hook = switches_.before_create.Get()) hook(path);
+    HG_RETURN_IF_ERROR(switches_.Next(path));
     if (switches_.full) {
       ++switches_.refused;
       return ResourceExhausted("{}: the disk is full", path.string());
@@ -74,11 +87,16 @@ class FailingFiles : public FileSystem {
     return Wrap(path, files_->OpenToWrite(path, how));
   }
   [[nodiscard]] Status Rename(const Path& from, const Path& to) override {
+    HG_RETURN_IF_ERROR(switches_.Next(to));
     return files_->Rename(from, to);
   }
   [[nodiscard]] Status Remove(const Path& path) override { return files_->Remove(path); }
-  [[nodiscard]] Status MakeFolder(const Path& path) override { return files_->MakeFolder(path); }
+  [[nodiscard]] Status MakeFolder(const Path& path) override {
+    HG_RETURN_IF_ERROR(switches_.Next(path));
+    return files_->MakeFolder(path);
+  }
   [[nodiscard]] Status SyncFolder(const Path& path) override {
+    HG_RETURN_IF_ERROR(switches_.Next(path));
     HG_RETURN_IF_ERROR(files_->SyncFolder(path));
     const std::lock_guard lock(switches_.mutex);
     switches_.synced_folders.push_back(path);
@@ -99,10 +117,12 @@ class FailingFiles : public FileSystem {
     [[nodiscard]] Status WriteAt(int64_t offset,
                                  std::span<const std::span<const std::byte>> pieces) override {
       if (const auto hook = switches_.before_write.Get()) hook(path_);
+      HG_RETURN_IF_ERROR(switches_.Next(path_));
       if (switches_.writes) return Internal("the disk is broken");
       return file_->WriteAt(offset, pieces);
     }
     [[nodiscard]] Status Sync() override {
+      HG_RETURN_IF_ERROR(switches_.Next(path_));
       if (switches_.syncs) return Internal("the flush is broken");
       if (const auto hook = switches_.sync_of.Get()) HG_RETURN_IF_ERROR(hook(path_));
       HG_RETURN_IF_ERROR(file_->Sync());

@@ -15,9 +15,9 @@ class SystemEnv : public Env {
 
   [[nodiscard]] Scheduler& scheduler() override { return *scheduler_; }
   [[nodiscard]] FileSystem& files() override { return *files_; }
-  [[nodiscard]] StatusOr<std::unique_ptr<Catalogue>> OpenCatalogue(
+  [[nodiscard]] StatusOr<std::map<std::string, std::string>> ReadOldCatalogue(
       const std::filesystem::path& folder) override {
-    return OpenRocksDbCatalogue(folder);
+    return ReadRocksDbCatalogue(folder);
   }
   [[nodiscard]] StatusOr<std::unique_ptr<RowSpace>> OpenRowSpace(
       const std::filesystem::path& folder, int64_t cache_bytes) override {

@@ -19,7 +19,7 @@ Store::~Store() {
   if (log_ == nullptr) return;
   const int64_t last = log_->stats().last_lsn;
   // What fails here is found, and told, by the replay of the next start.
-  if (log_->SyncTo(last).ok()) static_cast<void>(catalogue_->SetClosedLsn(last).ok());
+  if (log_->SyncTo(last).ok()) static_cast<void>(catalogue_->SetSyncedLsn(last).ok());
   log_.reset();
 }
 
@@ -59,10 +59,7 @@ Status Store::Create(const MutableTensorSpec& spec, const WorkLimits& limits) {
   HG_RETURN_IF_ERROR(MakeTensors({{number, spec}}, &used, &made));
   LiveTensor& tensor = *made.at(number);
   HG_RETURN_IF_ERROR(tensor.InitializeRows(RowSet(tensor.positions.size())));
-  if (Status added = catalogue_->AddTensor({number, spec}); !added.ok()) {
-    log_->Fail(added);  // whether it is there is not known until a restart
-    return added;
-  }
+  HG_RETURN_IF_ERROR(Written(catalogue_->AddTensor({number, spec})));
   const MonitorLock lock(*monitor_);
   memory_bytes_ = used;
   tensors_.merge(made);
@@ -78,13 +75,16 @@ Status Store::Drop(const TensorRef& ref, const WorkLimits& limits) {
     HG_ASSIGN_OR_RETURN(tensor, Find(ref));
   }
   HG_RETURN_IF_ERROR(log_->failure());
-  if (Status removed = catalogue_->RemoveTensor(tensor->number); !removed.ok()) {
-    log_->Fail(removed);
-    return removed;
-  }
+  HG_RETURN_IF_ERROR(Written(catalogue_->RemoveTensor(tensor->number)));
   const MonitorLock lock(*monitor_);
   Forget(*tensor);
   return OkStatus();
+}
+
+Status Store::Written(Status status) {
+  // On a full disk nothing has changed. Else what counts is not known until a restart.
+  if (!status.ok() && !absl::IsResourceExhausted(status)) log_->Fail(status);
+  return status;
 }
 
 void Store::Forget(LiveTensor& tensor) {

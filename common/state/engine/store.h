@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -88,15 +89,28 @@ class Store : public StateStore {
   using TensorMap = std::map<uint32_t, Tensor>;
   class AdminTurn;
 
-  // store_open.cc
+  // store_folder.cc; the caller has the admin turn, or the store begins.
   // Takes the folder and opens its catalogue.
   [[nodiscard]] Status OpenFolder();
+  [[nodiscard]] std::filesystem::path FilePath(int64_t number) const;
+  [[nodiscard]] Status ClearLeftFiles();
+  void SetAside(const std::filesystem::path& path);
+  // What is not named any more if the catalogue names these, and nothing else.
+  [[nodiscard]] LeftFiles LeftBeside(const std::set<int64_t>& named) const;
+  void SetNamedFiles(std::set<int64_t> named);  // the catalogue does
+  [[nodiscard]] static std::set<int64_t> NamedBy(const CheckpointInfo& checkpoint,
+                                                 const std::vector<CatalogueSnapshot>& snapshots);
+  void RemoveUnusedFiles();
+
+  // store_open.cc
   [[nodiscard]] Status LoadTensors();
   [[nodiscard]] Status LoadCheckpoint();
   [[nodiscard]] Status LoadWaiting(const LogRecord& record);
   // Sets the rows of all tensors to their beginning, and to the images in the files.
   [[nodiscard]] Status LoadRows(const std::vector<int64_t>& files, const TensorMap& tensors);
   [[nodiscard]] Status OpenLog();
+  // What the log lacks is given up for good.
+  [[nodiscard]] Status AcceptLoss();
   [[nodiscard]] Status Replay(const LogRecord& record);
 
   // store_memory.cc; the caller has the admin turn.
@@ -182,8 +196,6 @@ class Store : public StateStore {
   void CheckpointIfLong();
 
   // store_snapshot.cc; the caller has the admin turn.
-  [[nodiscard]] std::filesystem::path FilePath(int64_t number) const;
-  void RemoveUnusedFiles();
   [[nodiscard]] StatusOr<CatalogueSnapshot> FindSnapshot(const std::string& name) const;
   [[nodiscard]] StatusOr<std::vector<TensorMoment>> CheckFiles(
       const std::vector<int64_t>& files) const;
@@ -193,6 +205,9 @@ class Store : public StateStore {
                                         const TensorMap& restored, const Patience& patience);
 
   // store.cc
+  // What a write of the catalogue returned. After an error that leaves unknown what counts, the log
+  // has failed.
+  [[nodiscard]] Status Written(Status status);
   [[nodiscard]] Status AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
                                     const WorkLimits& limits) const;  // requires monitor_
   // Every push of the tensor up to here is in its rows. Requires monitor_.
@@ -217,6 +232,8 @@ class Store : public StateStore {
   CheckpointInfo checkpoint_;
   std::map<int64_t, int64_t> file_bytes_;  // by number
   int64_t next_file_ = 1;
+  std::set<int64_t> named_files_;      // by the catalogue: those of the checkpoint and of snapshots
+  std::set<int64_t> unused_;           // that no name leads to, until they are removed
   std::weak_ptr<RowSpace> row_space_;  // of the tensors whose rows are beyond memory
   int64_t row_cache_bytes_ = 0;        // of it, while it is there
 

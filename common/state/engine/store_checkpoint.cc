@@ -1,5 +1,6 @@
 // Checkpoints: every tensor's rows as they were at one moment, while pushes go on.
 #include <algorithm>
+#include <set>
 
 #include "common/state/engine/admin_turn.h"
 #include "common/state/engine/checkpoint/moment.h"
@@ -271,17 +272,19 @@ Status Store::SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snap
                        const std::vector<CatalogueTensor>* tensors) {
   // The images may show a push that the log lacks, or lack one that it holds.
   HG_RETURN_IF_ERROR(log_->failure());
-  if (Status set = catalogue_->SetCheckpoint(next, snapshot, tensors); !set.ok()) {
-    log_->Fail(set);  // which of the two counts is not known until a restart
-    return set;
-  }
+  std::vector<CatalogueSnapshot> snapshots = snapshots_;
+  if (snapshot != nullptr) snapshots.push_back(*snapshot);
+  const std::set<int64_t> named = NamedBy(next, snapshots);
+  HG_RETURN_IF_ERROR(
+      Written(catalogue_->SetCheckpoint(next, LeftBeside(named), snapshot, tensors)));
   checkpoint_ = next;
-  log_->Free(next.first_lsn - 1);
+  SetNamedFiles(named);
+  log_->Free(next.first_epoch);
   {
     const MonitorLock lock(*monitor_);
     ++checkpoints_;
     checkpointed_ns_ = env_.scheduler().NowNs();
-    if (snapshot != nullptr) snapshots_.push_back(*snapshot);
+    snapshots_ = std::move(snapshots);
     monitor_->NotifyAll();
   }
   RemoveUnusedFiles();
@@ -293,6 +296,7 @@ StatusOr<int64_t> Store::WriteFile(int64_t number, const Moments& moments,
   StatusOr<int64_t> bytes = WriteSections(FilePath(number), moments, clients);
   if (bytes.ok()) {
     file_bytes_[number] = *bytes;
+    unused_.insert(number);  // until the catalogue names it
   } else if (!absl::IsResourceExhausted(bytes.status())) {
     // A full disk ends this file only; whatever else failed, what is on the disk is unknown.
     log_->Fail(bytes.status());
@@ -303,7 +307,7 @@ StatusOr<int64_t> Store::WriteFile(int64_t number, const Moments& moments,
 StatusOr<int64_t> Store::WriteSections(const std::filesystem::path& path, const Moments& moments,
                                        const std::string& clients) {
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointWriter> writer,
-                      CheckpointWriter::Create(path, env_.files()));
+                      CheckpointWriter::Create(path, catalogue_->generation(), env_.files()));
   HG_RETURN_IF_ERROR(WriteImages(moments, writer.get()));
   std::vector<TensorMoment> at;
   for (const auto& moment : moments) at.push_back(moment->at);

@@ -65,13 +65,18 @@ Status Store::FallBack(const Status& damage) {
   // epochs, which nobody reads again.
   const CatalogueSnapshot& snapshot = *whole.at(*chosen);
   CheckpointInfo next{.files = snapshot.files};
-  HG_ASSIGN_OR_RETURN(const int64_t closed, catalogue_->ClosedLsn());
-  next.lsn = std::max({before.lsn, closed, snapshot.info.lsn});
+  HG_ASSIGN_OR_RETURN(const int64_t synced, catalogue_->SyncedLsn());
+  next.lsn = std::max({before.lsn, synced, snapshot.info.lsn});
   next.first_lsn = next.lsn + 1;
-  HG_ASSIGN_OR_RETURN(next.first_epoch, catalogue_->TakeEpochs());
+  HG_ASSIGN_OR_RETURN(const NamedSegments segments, catalogue_->Segments());
+  next.first_epoch = segments.next_epoch;
+  HG_ASSIGN_OR_RETURN(LeftFiles left, catalogue_->Left());
+  named_files_ = NamedBy(before, all);
+  unused_ = {left.unused.begin(), left.unused.end()};
+  left.unused = LeftBeside(NamedBy(next, all)).unused;
   // Told before it is done: a process that ends in between has said too much, not too little.
   if (options_.on_fall_back != nullptr) options_.on_fall_back(*chosen, damage);
-  return catalogue_->SetCheckpoint(next, nullptr, &snapshot.tensors);
+  return catalogue_->SetCheckpoint(next, left, nullptr, &snapshot.tensors);
 }
 
 }  // namespace halograph

@@ -50,22 +50,15 @@ StatusOr<std::unique_ptr<StateStore>> StateStore::Open(const StateOptions& optio
   return std::unique_ptr<StateStore>(std::move(store));
 }
 
-Status Store::OpenFolder() {
-  HG_RETURN_IF_ERROR(MakeDurableFolder(options_.folder, env_.files()));
-  HG_ASSIGN_OR_RETURN(folder_lock_, env_.files().LockFolder(options_.folder));
-  HG_ASSIGN_OR_RETURN(std::unique_ptr<Catalogue> catalogue,
-                      env_.OpenCatalogue(options_.folder / "catalogue"));
-  catalogue_ = std::make_unique<StateCatalogue>(std::move(catalogue));
-  return catalogue_->Claim(graph_);
-}
-
 Status Store::Begin() {
   const int64_t begin = env_.scheduler().NowNs();
   HG_RETURN_IF_ERROR(OpenFolder());
   HG_RETURN_IF_ERROR(LoadTensors());
   HG_RETURN_IF_ERROR(LoadCheckpoint());
   HG_RETURN_IF_ERROR(OpenLog());
-  RemoveUnusedFiles();              // now that all that is used was read and fits together
+  // Now that all that is used was read and fits together.
+  HG_RETURN_IF_ERROR(ClearLeftFiles());
+  if (!log_->loss().damage.ok()) HG_RETURN_IF_ERROR(AcceptLoss());
   taken_pushes_ = taken_rows_ = 0;  // without what was replayed
   checkpointed_ns_ = env_.scheduler().NowNs();
   recovery_seconds_ = static_cast<double>(checkpointed_ns_ - begin) * 1e-9;
@@ -86,11 +79,8 @@ Status Store::LoadCheckpoint() {
   HG_RETURN_IF_ERROR(MakeDurableFolder(folder, env_.files()));
   HG_ASSIGN_OR_RETURN(checkpoint_, catalogue_->Checkpoint());
   HG_ASSIGN_OR_RETURN(snapshots_, catalogue_->Snapshots());
-  std::set<int64_t> numbers(checkpoint_.files.begin(), checkpoint_.files.end());
-  for (const CatalogueSnapshot& snapshot : snapshots_) {
-    numbers.insert(snapshot.files.begin(), snapshot.files.end());
-  }
-  for (const int64_t number : numbers) {
+  named_files_ = NamedBy(checkpoint_, snapshots_);
+  for (const int64_t number : named_files_) {
     next_file_ = number + 1;
     StatusOr<std::unique_ptr<ReadableFile>> file = env_.files().OpenToRead(FilePath(number));
     const bool of_checkpoint = std::find(checkpoint_.files.begin(), checkpoint_.files.end(),
@@ -177,25 +167,33 @@ Status Store::OpenLog() {
   options.sync = options_.sync;
   options.sync_interval_ns = options_.sync_interval_ns;
   options.segment_bytes = options_.segment_bytes;
+  options.accept_loss = options_.accept_loss;
   options.on_failure = options_.on_failure;
   if (options_.on_sync != nullptr) {
     options.on_sync = [this](int64_t ns) { options_.on_sync(graph_.part, ns); };
   }
-  HG_ASSIGN_OR_RETURN(const int64_t closed, catalogue_->ClosedLsn());
+  HG_ASSIGN_OR_RETURN(const int64_t synced, catalogue_->SyncedLsn());
   LogStart start;
   start.first_epoch = checkpoint_.first_epoch;
-  HG_ASSIGN_OR_RETURN(start.next_epoch, catalogue_->TakeEpochs());
+  HG_ASSIGN_OR_RETURN(start.segments, catalogue_->Segments());
   start.first_lsn = checkpoint_.first_lsn;
   start.last_lsn = checkpoint_.lsn;
-  start.durable_lsn = std::max(checkpoint_.lsn, closed);
+  start.durable_lsn = std::max(checkpoint_.lsn, synced);
   last_lsn_ = checkpoint_.lsn;
-  HG_ASSIGN_OR_RETURN(log_, PushLog::Open(options, start, env_, [this](const LogRecord& record) {
-                        return Replay(record);
-                      }));
-  // The log made it durable. Without a word of it every start after a crash would write the same
-  // records to one more segment.
-  if (options_.sync == SyncLevel::kNever || last_lsn_ <= closed) return OkStatus();
-  return catalogue_->SetClosedLsn(last_lsn_);
+  const auto replay = [this](const LogRecord& record) { return Replay(record); };
+  HG_ASSIGN_OR_RETURN(log_, PushLog::Open(options, start, *catalogue_, env_, replay));
+  last_lsn_ = log_->stats().last_lsn;
+  return OkStatus();
+}
+
+// A checkpoint of what is there: the log goes on behind all that was given, and nobody reads the
+// damage again.
+Status Store::AcceptLoss() {
+  const PushLog::Loss& loss = log_->loss();
+  // Told before it is done: a process that ends in between has said too much, not too little.
+  if (options_.on_loss != nullptr) options_.on_loss(loss.damage, loss.pushes);
+  return Annotate(WriteCheckpoint(nullptr, std::nullopt, {}).status(),
+                  "the checkpoint that gives up what is missing");
 }
 
 Status Store::Replay(const LogRecord& record) {

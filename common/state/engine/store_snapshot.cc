@@ -11,8 +11,6 @@
 namespace halograph {
 namespace {
 
-constexpr std::string_view kFilePrefix = "checkpoint-";
-
 Status CheckName(const std::string& name) {
   const auto allowed = [](char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -26,27 +24,6 @@ Status CheckName(const std::string& name) {
 }
 
 }  // namespace
-
-std::filesystem::path Store::FilePath(int64_t number) const {
-  return options_.folder / "checkpoints" / fmt::format("{}{:08}", kFilePrefix, number);
-}
-
-void Store::RemoveUnusedFiles() {
-  // After a failed write the catalogue may name files that this process does not know of.
-  if (log_ != nullptr && !log_->failure().ok()) return;
-  std::set<std::string> used;
-  for (const int64_t number : checkpoint_.files) used.insert(FilePath(number).filename());
-  for (const CatalogueSnapshot& snapshot : snapshots_) {
-    for (const int64_t number : snapshot.files) used.insert(FilePath(number).filename());
-  }
-  const std::filesystem::path folder = options_.folder / "checkpoints";
-  const StatusOr<std::vector<std::string>> names = env_.files().List(folder);
-  if (!names.ok()) return;
-  for (const std::string& name : *names) {
-    // What cannot be removed now is tried again after the next checkpoint.
-    if (!used.contains(name)) static_cast<void>(env_.files().Remove(folder / name).ok());
-  }
-}
 
 StatusOr<SnapshotInfo> Store::Snapshot(const std::string& name, std::optional<int64_t> step,
                                        const WorkLimits& limits) {
@@ -84,14 +61,15 @@ Status Store::DeleteSnapshot(const std::string& name, const WorkLimits& limits) 
   const AdminTurn turn(*this, limits);
   HG_RETURN_IF_ERROR(turn.status());
   HG_RETURN_IF_ERROR(FindSnapshot(name).status());
-  if (Status removed = catalogue_->RemoveSnapshot(name); !removed.ok()) {
-    log_->Fail(removed);
-    return removed;
-  }
+  std::vector<CatalogueSnapshot> rest = snapshots_;
+  std::erase_if(rest, [&](const auto& snapshot) { return snapshot.info.name == name; });
+  const std::set<int64_t> named = NamedBy(checkpoint_, rest);
+  HG_RETURN_IF_ERROR(Written(catalogue_->RemoveSnapshot(name, LeftBeside(named))));
   {
     const MonitorLock lock(*monitor_);
-    std::erase_if(snapshots_, [&](const auto& snapshot) { return snapshot.info.name == name; });
+    snapshots_ = std::move(rest);
   }
+  SetNamedFiles(named);
   RemoveUnusedFiles();
   return OkStatus();
 }

@@ -484,11 +484,8 @@ TEST_F(StoreFallBackTest, ADamagedLogLeadsToTheNewestSnapshot) {
 TEST_F(StoreFallBackTest, WhatTheLogOfAKilledProcessSaysIsNotWaitedFor) {
   options_.sync = SyncLevel::kAlways;
   MustOpen();
-  auto& plain = static_cast<PlainEnv&>(*env_);
-  const auto before = plain.Kept(options_.folder / "catalogue");
   PushMany(applied_.size() + 1, applied_.size() + 3);
-  store_.reset();
-  plain.Restore(options_.folder / "catalogue", before);  // it was not closed
+  CrashStore();
   for (const auto& entry : std::filesystem::directory_iterator(options_.folder / "log")) {
     Flip(entry.path(), 20);  // of its header
   }
@@ -539,13 +536,13 @@ TEST_F(StoreCheckpointTest, StartThatFailsRemovesNoCheckpoint) {
   OpenWith(Embedding());
   PushMany(1, 3);
   MustCheckpoint();
-  auto& plain = static_cast<PlainEnv&>(*env_);
-  const auto before = plain.Kept(options_.folder / "catalogue");
+  const std::filesystem::path catalogue = options_.folder / "catalogue";
+  std::filesystem::copy(catalogue, folder_.path() / "before");
   PushMany(4, 40);
   MustCheckpoint();
   store_.reset();
-  plain.Restore(options_.folder / "catalogue", before);
-  std::filesystem::remove(options_.folder / "log" / "segment-000001");
+  std::filesystem::copy(folder_.path() / "before", catalogue,
+                        std::filesystem::copy_options::overwrite_existing);
   EXPECT_TRUE(absl::IsDataLoss(Open()));
   EXPECT_TRUE(std::filesystem::exists(options_.folder / "checkpoints" / "checkpoint-00000002"));
 }

@@ -96,9 +96,10 @@ TEST_F(StoreFailureTest, SyncBesideOneThatFailsDoesNotCount) {
   OpenWith(Embedding());
   std::mutex mutex;
   std::condition_variable changed;
-  int syncs = 0;  // of the log
+  int syncs = 0;  // of the first segment, which takes the push
+  AwaitNamed(1);
   switches_.sync_of = [&](const std::filesystem::path& path) -> Status {
-    if (path.parent_path().filename() != "log") return OkStatus();
+    if (path.filename() != "segment-000001") return OkStatus();
     std::unique_lock lock(mutex);
     changed.notify_all();
     if (++syncs > 1) return OkStatus();
@@ -131,6 +132,7 @@ TEST_F(StoreFailureTest, FailedLogIsToldOnce) {
 
 TEST_F(StoreFailureTest, FailedSyncIsToldOnce) {
   OpenWith(Embedding());
+  AwaitNamed(1);
   switches_.syncs = true;
   MustPush(RandomPush(1, 1));
   const std::vector<Told> told = AllTold();
@@ -142,7 +144,7 @@ TEST_F(StoreFailureTest, FailedCheckpointInTheBackgroundIsToldOnceWithItsFile) {
   options_.log_bytes = 2 * options_.segment_bytes;
   OpenWith(Embedding());
   switches_.before_create = [this](const std::filesystem::path& path) {
-    if (path.extension() == ".tmp") switches_.full = true;
+    if (path.parent_path().filename() == "checkpoints") switches_.full = true;
   };
   uint64_t next = 1;
   while (next < 1000 && store_->Push(RandomPush(1, next, 300).request(), {}).ok()) ++next;
@@ -159,7 +161,7 @@ TEST_F(StoreFailureTest, CheckpointInTheBackgroundThatCannotBeSyncedIsToldOnce) 
   options_.log_bytes = 2 * options_.segment_bytes;
   OpenWith(Embedding());
   switches_.sync_of = [](const std::filesystem::path& path) -> Status {
-    if (path.extension() != ".tmp") return OkStatus();
+    if (path.parent_path().filename() != "checkpoints") return OkStatus();
     return Internal("{}: the flush is broken", path.string());
   };
   uint64_t next = 1;
@@ -183,11 +185,17 @@ TEST_F(StoreFailureTest, PushThatIsInTheLogAndNotInTheRowsStopsReadsAndIsTold) {
 TEST_F(StoreFailureTest, WhatWasAcknowledgedBeforeAFailedWriteIsSyncedStill) {
   options_.sync_interval_ns = 3'600'000'000'000;
   OpenWith(Embedding());
+  AwaitNamed(1);
+  int syncs = 0;  // of the segment, by the one thread that syncs
+  switches_.sync_of = [&](const std::filesystem::path& path) {
+    syncs += path.filename() == "segment-000001" ? 1 : 0;
+    return OkStatus();
+  };
   MustPush(RandomPush(1, 1));
   switches_.writes = true;
   EXPECT_TRUE(absl::IsUnavailable(store_->Push(RandomPush(1, 2).request(), {}).status()));
   store_.reset();
-  EXPECT_EQ(switches_.synced, 1);
+  EXPECT_EQ(syncs, 1);
 }
 
 TEST_F(StoreFailureTest, CheckpointThatWasBegunBeforeAFailureIsNotSet) {
@@ -195,7 +203,7 @@ TEST_F(StoreFailureTest, CheckpointThatWasBegunBeforeAFailureIsNotSet) {
   OpenWith(Embedding());
   MustPush(RandomPush(1, 1));
   switches_.before_create = [&](const std::filesystem::path& path) {
-    if (!path.string().ends_with(".tmp")) return;
+    if (path.parent_path().filename() != "checkpoints") return;
     switches_.writes = true;
     EXPECT_FALSE(store_->Push(RandomPush(1, 2).request(), {}).ok());
     switches_.writes = false;
@@ -221,7 +229,7 @@ TEST_F(StoreFailureTest, NamesOfAllFoldersAreSynced) {
 TEST_F(StoreFailureTest, DiskThatWasFullForAMomentIsTriedAgain) {
   OpenWith(Embedding());
   MustPush(RandomPush(1, 1, 300));
-  while (switches_.made < 2) std::this_thread::yield();  // the segment, and the next one
+  AwaitNamed(2);  // the segment, and the next one
   switches_.full = true;
   for (uint64_t i = 2; i <= 8; ++i) MustPush(RandomPush(1, i, 300));
   while (switches_.refused == 0) std::this_thread::yield();
@@ -275,7 +283,7 @@ class HungDiskTest : public StoreFailureTest {
       return OkStatus();
     };
     switches_.before_create = [this](const std::filesystem::path& path) {
-      if (path.extension() == ".tmp") checkpoints_.Pass();
+      if (path.parent_path().filename() == "checkpoints") checkpoints_.Pass();
     };
   }
   ~HungDiskTest() override {

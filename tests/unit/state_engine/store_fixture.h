@@ -4,11 +4,15 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -123,6 +127,37 @@ class StoreTest : public testing::Test {
     MustOpen();
     const Status created = store_->Create(spec);
     ASSERT_TRUE(created.ok()) << ToString(created);
+  }
+
+  // Until the catalogue names a segment file.
+  void AwaitNamed(int segment) const {
+    const std::string name = "[" + std::to_string(segment) + ",";
+    while (true) {
+      std::ifstream file(options_.folder / "catalogue", std::ios::binary);
+      const std::string text{std::istreambuf_iterator<char>(file), {}};
+      const size_t used = text.find("\"used\":");
+      if (used != std::string::npos && text.find(name, used) != std::string::npos) return;
+      std::this_thread::yield();
+    }
+  }
+
+  // Ends the store, and leaves the folder as it was before: as a process that is killed does.
+  void CrashStore() {
+    const std::filesystem::path copy = folder_.path() / "copy";
+    std::filesystem::remove_all(copy);
+    // While it names a segment, which would be half in the copy, it is made anew.
+    const auto catalogue = [](const std::filesystem::path& folder) {
+      std::ifstream file(folder / "catalogue", std::ios::binary);
+      return std::string{std::istreambuf_iterator<char>(file), {}};
+    };
+    do {
+      std::filesystem::remove_all(copy);
+      std::error_code gone;
+      std::filesystem::copy(options_.folder, copy, std::filesystem::copy_options::recursive, gone);
+    } while (catalogue(options_.folder) != catalogue(copy));
+    store_.reset();
+    std::filesystem::remove_all(options_.folder);
+    std::filesystem::rename(copy, options_.folder);
   }
 
   PushReceipt MustPush(const TestPush& push) {

@@ -9,7 +9,6 @@
 namespace halograph {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 class SystemEnvTest : public StoreTest {
@@ -17,7 +16,7 @@ class SystemEnvTest : public StoreTest {
   SystemEnvTest() { env_ = MakeSystemEnv(); }
 };
 
-TEST_F(SystemEnvTest, StoreKeepsItsStateInFilesAndRocksDb) {
+TEST_F(SystemEnvTest, StoreKeepsItsStateInFiles) {
   OpenWith(Embedding());
   std::vector<std::vector<TestPush>> applied;
   for (uint64_t i = 1; i <= 20; ++i) {
@@ -134,64 +133,6 @@ TEST_F(SystemEnvTest, SpaceForRowsThatIsOpenIsAnError) {
   const auto open = env_->OpenRowSpace(folder_.path() / "r", 1 << 20);
   ASSERT_TRUE(open.ok());
   EXPECT_FALSE(env_->OpenRowSpace(folder_.path() / "r", 1 << 20).ok());
-}
-
-TEST_F(SystemEnvTest, CatalogueThatIsOpenIsFailedPrecondition) {
-  const StatusOr<std::unique_ptr<Catalogue>> first = env_->OpenCatalogue(folder_.path() / "c");
-  ASSERT_TRUE(first.ok());
-  EXPECT_EQ(env_->OpenCatalogue(folder_.path() / "c").status().code(),
-            absl::StatusCode::kFailedPrecondition);
-}
-
-TEST_F(SystemEnvTest, FileInTheWayOfACatalogueIsNoLock) {
-  std::ofstream(folder_.path() / "block") << "x";
-  const Status failed = env_->OpenCatalogue(folder_.path() / "block").status();
-  EXPECT_FALSE(failed.ok());
-  EXPECT_NE(failed.code(), absl::StatusCode::kFailedPrecondition) << ToString(failed);
-}
-
-TEST_F(SystemEnvTest, DamageInsideTheCatalogueIsDataLoss) {
-  const std::filesystem::path folder = folder_.path() / "c";
-  {
-    const StatusOr<std::unique_ptr<Catalogue>> opened = env_->OpenCatalogue(folder);
-    ASSERT_TRUE(opened.ok());
-    for (const char* key : {"first", "second", "third"}) {
-      const Catalogue::Change change = {key, std::string(100, 'v')};
-      ASSERT_TRUE((*opened)->Write({&change, 1}).ok());
-    }
-  }
-  int flipped = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".log") continue;
-    std::ifstream in(entry.path(), std::ios::binary);
-    std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    const size_t at = bytes.find("second");
-    if (at == std::string::npos) continue;
-    bytes[at + 20] ^= 1;
-    std::ofstream(entry.path(), std::ios::binary) << bytes;
-    ++flipped;
-  }
-  ASSERT_EQ(flipped, 1);
-  const Status damaged = env_->OpenCatalogue(folder).status();
-  EXPECT_TRUE(absl::IsDataLoss(damaged)) << ToString(damaged);
-}
-
-TEST_F(SystemEnvTest, CatalogueScansByPrefixInByteOrderAndWritesAllAtOnce) {
-  const StatusOr<std::unique_ptr<Catalogue>> opened = env_->OpenCatalogue(folder_.path() / "c");
-  ASSERT_TRUE(opened.ok());
-  Catalogue& catalogue = **opened;
-  const std::vector<Catalogue::Change> put = {
-      {"a/2", "two"}, {"a/10", "ten"}, {"b", "other"}, {"gone", "x"}};
-  ASSERT_TRUE(catalogue.Write(put).ok());
-  const Catalogue::Change removed = {"gone", std::nullopt};
-  ASSERT_TRUE(catalogue.Write({&removed, 1}).ok());
-  std::vector<std::string> keys;
-  const StatusOr<std::vector<Catalogue::Entry>> entries = catalogue.Scan("a/");
-  ASSERT_TRUE(entries.ok());
-  for (const Catalogue::Entry& entry : *entries) keys.push_back(entry.key);
-  EXPECT_THAT(keys, ElementsAre("a/10", "a/2"));
-  EXPECT_EQ(*catalogue.Get("b"), "other");
-  EXPECT_EQ(*catalogue.Get("gone"), std::nullopt);
 }
 
 TEST_F(SystemEnvTest, ErrorsOfFilesNameThePath) {

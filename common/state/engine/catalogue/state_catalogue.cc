@@ -1,23 +1,39 @@
 #include "common/state/engine/catalogue/state_catalogue.h"
 
+#include <algorithm>
+#include <optional>
+
 #include <fmt/format.h>
 
-#include "common/storage/json.h"
+#include "common/state/engine/catalogue/number_ranges.h"
 
 namespace halograph {
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 constexpr char kFormatKey[] = "format";
 constexpr char kNextNumberKey[] = "next_tensor";
+constexpr char kLiveKey[] = "tensors";
 constexpr char kCheckpointKey[] = "checkpoint";
-constexpr char kClosedKey[] = "closed";
-constexpr char kEpochsKey[] = "epochs";
-constexpr int64_t kEpochsOfAProcess = int64_t{1} << 32;
+constexpr char kLeftKey[] = "files";
+constexpr char kSyncedKey[] = "synced";
+constexpr char kSegmentsKey[] = "segments";
 constexpr char kTensorPrefix[] = "tensor/";
 constexpr char kSnapshotPrefix[] = "snapshot/";
 
 std::string TensorKey(uint32_t number) { return fmt::format("{}{:010}", kTensorPrefix, number); }
+
+std::string WhereOf(const std::string& key) { return "key " + key + " of the catalogue"; }
+
+CatalogueFile::Change Put(std::string key, const Json& value) {
+  return {std::move(key), CanonicalJson(value)};
+}
+
+StatusOr<Json> Parse(const std::string& key, const std::string& text) {
+  StatusOr<Json> json = ParseJson(text, WhereOf(key));
+  if (!json.ok()) return DataLoss("{}", Message(json.status()));
+  return json;
+}
 
 Json ToJson(const CatalogueTensor& tensor) {
   return Json{{"number", tensor.number}, {"spec", tensor.spec.ToJson()}};
@@ -32,51 +48,53 @@ StatusOr<CatalogueTensor> TensorFromJson(const Json& json, const std::string& wh
   return tensor;
 }
 
-StatusOr<CatalogueSnapshot> SnapshotFromJson(const Json& json, const std::string& where) {
-  CatalogueSnapshot snapshot;
-  HG_ASSIGN_OR_RETURN(snapshot.info.name, GetString(json, "name", where));
-  HG_ASSIGN_OR_RETURN(snapshot.info.lsn, GetInt(json, "lsn", where));
-  HG_ASSIGN_OR_RETURN(snapshot.info.step, GetInt(json, "step", where));
-  HG_ASSIGN_OR_RETURN(snapshot.info.bytes, GetInt(json, "bytes", where));
-  HG_ASSIGN_OR_RETURN(snapshot.files, GetInts(json, "files", where));
-  HG_ASSIGN_OR_RETURN(const Json tensors, GetArray(json, "tensors", where));
-  for (const Json& tensor : tensors) {
-    HG_ASSIGN_OR_RETURN(CatalogueTensor read, TensorFromJson(tensor, where));
-    snapshot.tensors.push_back(std::move(read));
-  }
-  return snapshot;
+StatusOr<std::set<uint32_t>> NumbersFromJson(const Json& json, const std::string& where) {
+  const auto numbers = json.is_string() ? NumbersIn(json.get<std::string>()) : std::nullopt;
+  if (!numbers.has_value()) return DataLoss("{}: no list of numbers", where);
+  return *numbers;
+}
+
+std::set<uint32_t> NumbersOf(const std::vector<CatalogueTensor>& tensors) {
+  std::set<uint32_t> numbers;
+  for (const CatalogueTensor& tensor : tensors) numbers.insert(tensor.number);
+  return numbers;
 }
 
 Json ToJson(const CatalogueSnapshot& snapshot) {
-  Json tensors = Json::array();
-  for (const CatalogueTensor& tensor : snapshot.tensors) tensors.push_back(ToJson(tensor));
   return Json{{"name", snapshot.info.name}, {"lsn", snapshot.info.lsn},
               {"step", snapshot.info.step}, {"bytes", snapshot.info.bytes},
-              {"files", snapshot.files},    {"tensors", tensors}};
+              {"files", snapshot.files},    {"tensors", RangesOf(NumbersOf(snapshot.tensors))}};
 }
 
-Catalogue::Change Put(std::string key, const Json& value) {
-  return {std::move(key), CanonicalJson(value)};
+Json ToJson(const LeftFiles& left) { return Json{{"next", left.next}, {"unused", left.unused}}; }
+
+Json ToJson(const NamedSegments& segments) {
+  Json used = Json::array();
+  for (const NamedSegment& segment : segments.used) {
+    used.push_back(Json{segment.file, segment.epoch, segment.bytes});
+  }
+  return Json{{"next_epoch", segments.next_epoch}, {"used", used}};
 }
 
 }  // namespace
 
-StatusOr<Json> StateCatalogue::Get(const std::string& key) {
-  HG_ASSIGN_OR_RETURN(const std::optional<std::string> text, catalogue_->Get(key));
-  if (!text.has_value()) return Json();
-  StatusOr<Json> json = ParseJson(*text, "key " + key + " of the catalogue");
-  if (!json.ok()) return DataLoss("{}", Message(json.status()));
-  return json;
+CatalogueFile::Values StateCatalogue::Empty(const StateGraph& graph) {
+  return {
+      {kFormatKey, CanonicalJson(Json{
+                       {"format", kFormat}, {"identity", graph.identity}, {"part", graph.part}})},
+      {kLiveKey, CanonicalJson(Json(""))},
+      {kLeftKey, CanonicalJson(ToJson(LeftFiles()))},
+      {kSegmentsKey, CanonicalJson(ToJson(NamedSegments()))}};
 }
 
-Status StateCatalogue::Claim(const StateGraph& graph) {
-  HG_ASSIGN_OR_RETURN(const Json found, Get(kFormatKey));
-  if (found.is_null()) {
-    const Catalogue::Change change = Put(
-        kFormatKey, Json{{"format", kFormat}, {"identity", graph.identity}, {"part", graph.part}});
-    return catalogue_->Write(std::span(&change, 1));
-  }
-  const std::string where = "the catalogue";
+Status StateCatalogue::Check(const StateGraph& graph) const {
+  const std::optional<std::string> format = file_->Get(kFormatKey);
+  return CheckWhose({{kFormatKey, format.value_or("{}")}}, graph);
+}
+
+Status StateCatalogue::CheckWhose(const CatalogueFile::Values& values, const StateGraph& graph) {
+  HG_ASSIGN_OR_RETURN(const Json found, Parse(kFormatKey, values.at(kFormatKey)));
+  const std::string where = WhereOf(kFormatKey);
   HG_ASSIGN_OR_RETURN(const int64_t format, GetInt(found, "format", where));
   HG_ASSIGN_OR_RETURN(const std::string identity, GetString(found, "identity", where));
   HG_ASSIGN_OR_RETURN(const int64_t part, GetInt(found, "part", where));
@@ -93,19 +111,29 @@ Status StateCatalogue::Claim(const StateGraph& graph) {
   return OkStatus();
 }
 
-StatusOr<std::vector<CatalogueTensor>> StateCatalogue::Tensors() {
-  HG_ASSIGN_OR_RETURN(const std::vector<Catalogue::Entry> entries, catalogue_->Scan(kTensorPrefix));
+StatusOr<Json> StateCatalogue::Get(const std::string& key) const {
+  const std::optional<std::string> text = file_->Get(key);
+  if (!text.has_value()) return Json();
+  return Parse(key, *text);
+}
+
+StatusOr<std::set<uint32_t>> StateCatalogue::Live() const {
+  HG_ASSIGN_OR_RETURN(const Json json, Get(kLiveKey));
+  return NumbersFromJson(json, WhereOf(kLiveKey));
+}
+
+StatusOr<std::vector<CatalogueTensor>> StateCatalogue::Tensors() const {
+  HG_ASSIGN_OR_RETURN(const std::set<uint32_t> live, Live());
   std::vector<CatalogueTensor> tensors;
-  for (const Catalogue::Entry& entry : entries) {
-    HG_ASSIGN_OR_RETURN(const Json json, Get(entry.key));
-    HG_ASSIGN_OR_RETURN(CatalogueTensor tensor,
-                        TensorFromJson(json, "key " + entry.key + " of the catalogue"));
+  for (const uint32_t number : live) {
+    HG_ASSIGN_OR_RETURN(const Json json, Get(TensorKey(number)));
+    HG_ASSIGN_OR_RETURN(CatalogueTensor tensor, TensorFromJson(json, WhereOf(TensorKey(number))));
     tensors.push_back(std::move(tensor));
   }
   return tensors;
 }
 
-StatusOr<uint32_t> StateCatalogue::NextNumber() {
+StatusOr<uint32_t> StateCatalogue::NextNumber() const {
   HG_ASSIGN_OR_RETURN(const Json next, Get(kNextNumberKey));
   if (next.is_null()) return uint32_t{1};
   HG_ASSIGN_OR_RETURN(const int64_t number, GetInt(next, "number", kNextNumberKey));
@@ -113,22 +141,47 @@ StatusOr<uint32_t> StateCatalogue::NextNumber() {
 }
 
 Status StateCatalogue::AddTensor(const CatalogueTensor& tensor) {
-  const std::vector<Catalogue::Change> changes = {
-      Put(TensorKey(tensor.number), ToJson(tensor)),
-      Put(kNextNumberKey, Json{{"number", tensor.number + 1}})};
-  return catalogue_->Write(changes);
+  const MonitorLock lock(*change_monitor_);
+  HG_ASSIGN_OR_RETURN(std::set<uint32_t> live, Live());
+  live.insert(tensor.number);
+  const std::vector<Change> changes = {Put(TensorKey(tensor.number), ToJson(tensor)),
+                                       Put(kLiveKey, RangesOf(live)),
+                                       Put(kNextNumberKey, Json{{"number", tensor.number + 1}})};
+  return file_->Write(changes);
 }
 
 Status StateCatalogue::RemoveTensor(uint32_t number) {
-  const Catalogue::Change change = {TensorKey(number), std::nullopt};
-  return catalogue_->Write(std::span(&change, 1));
+  const MonitorLock lock(*change_monitor_);
+  HG_ASSIGN_OR_RETURN(std::set<uint32_t> live, Live());
+  live.erase(number);
+  std::vector<Change> changes = {Put(kLiveKey, RangesOf(live))};
+  HG_RETURN_IF_ERROR(Forget(live, "", &changes));
+  return file_->Write(changes);
 }
 
-StatusOr<CheckpointInfo> StateCatalogue::Checkpoint() {
+Status StateCatalogue::Forget(const std::set<uint32_t>& live, const std::string& without,
+                              std::vector<Change>* changes) const {
+  std::set<uint32_t> used = live;
+  for (const CatalogueFile::Entry& entry : file_->Scan(kSnapshotPrefix)) {
+    if (entry.key == kSnapshotPrefix + without) continue;
+    HG_ASSIGN_OR_RETURN(const Json json, Parse(entry.key, entry.value));
+    HG_ASSIGN_OR_RETURN(const std::set<uint32_t> of_snapshot,
+                        NumbersFromJson(json.value("tensors", Json()), WhereOf(entry.key)));
+    used.insert(of_snapshot.begin(), of_snapshot.end());
+  }
+  std::set<std::string> keys;
+  for (const uint32_t number : used) keys.insert(TensorKey(number));
+  for (CatalogueFile::Entry& entry : file_->Scan(kTensorPrefix)) {
+    if (!keys.contains(entry.key)) changes->push_back({std::move(entry.key), std::nullopt});
+  }
+  return OkStatus();
+}
+
+StatusOr<CheckpointInfo> StateCatalogue::Checkpoint() const {
   HG_ASSIGN_OR_RETURN(const Json json, Get(kCheckpointKey));
   CheckpointInfo info;
   if (json.is_null()) return info;
-  const std::string where = "the catalogue's checkpoint";
+  const std::string where = WhereOf(kCheckpointKey);
   HG_ASSIGN_OR_RETURN(info.files, GetInts(json, "files", where));
   HG_ASSIGN_OR_RETURN(info.lsn, GetInt(json, "lsn", where));
   HG_ASSIGN_OR_RETURN(info.first_lsn, GetInt(json, "first_lsn", where));
@@ -137,27 +190,52 @@ StatusOr<CheckpointInfo> StateCatalogue::Checkpoint() {
   return info;
 }
 
-StatusOr<std::vector<CatalogueSnapshot>> StateCatalogue::Snapshots() {
-  HG_ASSIGN_OR_RETURN(const std::vector<Catalogue::Entry> entries,
-                      catalogue_->Scan(kSnapshotPrefix));
+StatusOr<std::vector<CatalogueSnapshot>> StateCatalogue::Snapshots() const {
+  std::map<uint32_t, CatalogueTensor> known;
   std::vector<CatalogueSnapshot> snapshots;
-  for (const Catalogue::Entry& entry : entries) {
-    HG_ASSIGN_OR_RETURN(const Json json, Get(entry.key));
-    HG_ASSIGN_OR_RETURN(CatalogueSnapshot snapshot,
-                        SnapshotFromJson(json, "key " + entry.key + " of the catalogue"));
-    snapshots.push_back(std::move(snapshot));
+  for (const CatalogueFile::Entry& entry : file_->Scan(kSnapshotPrefix)) {
+    const std::string where = WhereOf(entry.key);
+    HG_ASSIGN_OR_RETURN(const Json json, Parse(entry.key, entry.value));
+    CatalogueSnapshot& snapshot = snapshots.emplace_back();
+    HG_ASSIGN_OR_RETURN(snapshot.info.name, GetString(json, "name", where));
+    HG_ASSIGN_OR_RETURN(snapshot.info.lsn, GetInt(json, "lsn", where));
+    HG_ASSIGN_OR_RETURN(snapshot.info.step, GetInt(json, "step", where));
+    HG_ASSIGN_OR_RETURN(snapshot.info.bytes, GetInt(json, "bytes", where));
+    HG_ASSIGN_OR_RETURN(snapshot.files, GetInts(json, "files", where));
+    HG_ASSIGN_OR_RETURN(const std::set<uint32_t> numbers,
+                        NumbersFromJson(json.value("tensors", Json()), where));
+    for (const uint32_t number : numbers) {
+      const auto [found, fresh] = known.try_emplace(number);
+      if (fresh) {
+        HG_ASSIGN_OR_RETURN(const Json tensor, Get(TensorKey(number)));
+        HG_ASSIGN_OR_RETURN(found->second, TensorFromJson(tensor, WhereOf(TensorKey(number))));
+      }
+      snapshot.tensors.push_back(found->second);
+    }
   }
   return snapshots;
 }
 
-Status StateCatalogue::SetCheckpoint(const CheckpointInfo& checkpoint,
+Status StateCatalogue::SetCheckpoint(const CheckpointInfo& checkpoint, const LeftFiles& left,
                                      const CatalogueSnapshot* snapshot,
                                      const std::vector<CatalogueTensor>* tensors) {
-  std::vector<Catalogue::Change> changes;
+  const MonitorLock lock(*change_monitor_);
+  HG_ASSIGN_OR_RETURN(NamedSegments segments, Segments());
+  HG_ASSIGN_OR_RETURN(const int64_t synced, SyncedLsn());
+  std::erase_if(segments.used, [&](const NamedSegment& segment) {
+    return segment.epoch < checkpoint.first_epoch;
+  });
+  segments.next_epoch = std::max(segments.next_epoch, checkpoint.first_epoch);
+  std::vector<Change> changes = {Put(kCheckpointKey, Json{{"files", checkpoint.files},
+                                                          {"lsn", checkpoint.lsn},
+                                                          {"first_lsn", checkpoint.first_lsn},
+                                                          {"first_epoch", checkpoint.first_epoch}}),
+                                 Put(kLeftKey, ToJson(left)),
+                                 Put(kSyncedKey, Json{{"lsn", std::max(synced, checkpoint.lsn)}})};
+  if (segments.known) changes.push_back(Put(kSegmentsKey, ToJson(segments)));
   if (tensors != nullptr) {
-    HG_ASSIGN_OR_RETURN(const std::vector<Catalogue::Entry> entries,
-                        catalogue_->Scan(kTensorPrefix));
-    for (const Catalogue::Entry& entry : entries) changes.push_back({entry.key, std::nullopt});
+    HG_RETURN_IF_ERROR(Forget(NumbersOf(*tensors), "", &changes));
+    changes.push_back(Put(kLiveKey, RangesOf(NumbersOf(*tensors))));
     for (const CatalogueTensor& tensor : *tensors) {
       changes.push_back(Put(TensorKey(tensor.number), ToJson(tensor)));
     }
@@ -165,38 +243,88 @@ Status StateCatalogue::SetCheckpoint(const CheckpointInfo& checkpoint,
   if (snapshot != nullptr) {
     changes.push_back(Put(kSnapshotPrefix + snapshot->info.name, ToJson(*snapshot)));
   }
-  changes.push_back(Put(kCheckpointKey, Json{{"files", checkpoint.files},
-                                             {"lsn", checkpoint.lsn},
-                                             {"first_lsn", checkpoint.first_lsn},
-                                             {"first_epoch", checkpoint.first_epoch}}));
-  return catalogue_->Write(changes);
+  return file_->Write(changes);
 }
 
-Status StateCatalogue::RemoveSnapshot(const std::string& name) {
-  const Catalogue::Change change = {kSnapshotPrefix + name, std::nullopt};
-  return catalogue_->Write(std::span(&change, 1));
+Status StateCatalogue::RemoveSnapshot(const std::string& name, const LeftFiles& left) {
+  const MonitorLock lock(*change_monitor_);
+  HG_ASSIGN_OR_RETURN(const std::set<uint32_t> live, Live());
+  std::vector<Change> changes = {{kSnapshotPrefix + name, std::nullopt},
+                                 Put(kLeftKey, ToJson(left))};
+  HG_RETURN_IF_ERROR(Forget(live, name, &changes));
+  return file_->Write(changes);
 }
 
-StatusOr<uint64_t> StateCatalogue::TakeEpochs() {
-  HG_ASSIGN_OR_RETURN(const Json json, Get(kEpochsKey));
-  int64_t next = kEpochsOfAProcess;  // a state without the key has used fewer
-  if (!json.is_null()) {
-    HG_ASSIGN_OR_RETURN(next, GetInt(json, "next", "the catalogue's epochs"));
-  }
-  const Catalogue::Change change = Put(kEpochsKey, Json{{"next", next + kEpochsOfAProcess}});
-  HG_RETURN_IF_ERROR(catalogue_->Write(std::span(&change, 1)));
-  return static_cast<uint64_t>(next);
+StatusOr<LeftFiles> StateCatalogue::Left() const {
+  HG_ASSIGN_OR_RETURN(const Json json, Get(kLeftKey));
+  LeftFiles left;
+  left.known = !json.is_null();
+  if (!left.known) return left;
+  HG_ASSIGN_OR_RETURN(left.next, GetInt(json, "next", WhereOf(kLeftKey)));
+  HG_ASSIGN_OR_RETURN(left.unused, GetInts(json, "unused", WhereOf(kLeftKey)));
+  return left;
 }
 
-StatusOr<int64_t> StateCatalogue::ClosedLsn() {
-  HG_ASSIGN_OR_RETURN(const Json json, Get(kClosedKey));
+StatusOr<int64_t> StateCatalogue::SyncedLsn() const {
+  HG_ASSIGN_OR_RETURN(const Json json, Get(kSyncedKey));
   if (json.is_null()) return int64_t{0};
-  return GetInt(json, "lsn", "the catalogue's last close");
+  return GetInt(json, "lsn", WhereOf(kSyncedKey));
 }
 
-Status StateCatalogue::SetClosedLsn(int64_t lsn) {
-  const Catalogue::Change change = Put(kClosedKey, Json{{"lsn", lsn}});
-  return catalogue_->Write(std::span(&change, 1));
+Status StateCatalogue::SetSyncedLsn(int64_t lsn) {
+  const MonitorLock lock(*change_monitor_);
+  const Change change = Put(kSyncedKey, Json{{"lsn", lsn}});
+  return file_->Write(std::span(&change, 1));
+}
+
+StatusOr<NamedSegments> StateCatalogue::Segments() const {
+  HG_ASSIGN_OR_RETURN(const Json json, Get(kSegmentsKey));
+  NamedSegments segments;
+  segments.known = json.is_object() && json.contains("used");
+  const std::string where = WhereOf(kSegmentsKey);
+  HG_ASSIGN_OR_RETURN(const int64_t next, GetInt(json, "next_epoch", where));
+  segments.next_epoch = static_cast<uint64_t>(next);
+  if (!segments.known) return segments;
+  HG_ASSIGN_OR_RETURN(const Json used, GetArray(json, "used", where));
+  for (const Json& entry : used) {
+    const bool fits = entry.is_array() && entry.size() == 3 &&
+                      std::all_of(entry.begin(), entry.end(),
+                                  [](const Json& number) { return number.is_number_integer(); });
+    if (!fits) return DataLoss("{}: a segment is no file, epoch and bytes", where);
+    segments.used.push_back(
+        {entry[0].get<int>(), entry[1].get<uint64_t>(), entry[2].get<int64_t>()});
+  }
+  return segments;
+}
+
+Status StateCatalogue::NameSegment(const NamedSegment& segment, int64_t synced_lsn) {
+  const MonitorLock lock(*change_monitor_);
+  HG_ASSIGN_OR_RETURN(NamedSegments segments, Segments());
+  HG_ASSIGN_OR_RETURN(const int64_t synced, SyncedLsn());
+  std::erase_if(segments.used, [&](const NamedSegment& of) { return of.file == segment.file; });
+  segments.used.push_back(segment);
+  segments.next_epoch = std::max(segments.next_epoch, segment.epoch + 1);
+  const Change changes[] = {Put(kSegmentsKey, ToJson(segments)),
+                            Put(kSyncedKey, Json{{"lsn", std::max(synced, synced_lsn)}})};
+  return file_->Write(changes);
+}
+
+Status StateCatalogue::ForgetSegment(int file) {
+  const MonitorLock lock(*change_monitor_);
+  HG_ASSIGN_OR_RETURN(NamedSegments segments, Segments());
+  std::erase_if(segments.used, [&](const NamedSegment& of) { return of.file == file; });
+  const Change change = Put(kSegmentsKey, ToJson(segments));
+  return file_->Write(std::span(&change, 1));
+}
+
+Status StateCatalogue::SetSegments(const NamedSegments& segments, int64_t synced_lsn) {
+  const MonitorLock lock(*change_monitor_);
+  const Change changes[] = {Put(kSegmentsKey, ToJson(segments)),
+                            Put(kSyncedKey, Json{{"lsn", synced_lsn}})};
+  const bool same = std::all_of(std::begin(changes), std::end(changes), [&](const Change& change) {
+    return file_->Get(change.key) == change.value;
+  });
+  return same ? OkStatus() : file_->Write(changes);
 }
 
 }  // namespace halograph

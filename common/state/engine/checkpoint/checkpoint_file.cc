@@ -14,7 +14,14 @@ constexpr uint64_t kSectionMagic = 0x3154504b434c4148;  // "HALCKPT1"
 
 constexpr size_t kFileBlock = AlignedBytes::kAlignment;
 
-enum Kind : uint32_t { kImages = 1, kWaiting = 2, kClients = 3, kMoments = 4, kEnd = 5 };
+enum Kind : uint32_t {
+  kImages = 1,
+  kWaiting = 2,
+  kClients = 3,
+  kMoments = 4,
+  kEnd = 5,
+  kCatalogue = 6
+};
 
 struct StoredSection {
   uint64_t checksum;  // XXH3-64 of the rest of the header
@@ -22,7 +29,7 @@ struct StoredSection {
   uint32_t kind;
   uint32_t tensor;
   uint64_t index;  // sections from 0
-  uint64_t count;  // kImages: rows; kEnd: sections before it
+  uint64_t count;  // kImages: rows; kEnd: sections before it; kCatalogue: its write
   uint64_t bytes;  // of the body behind the header
   uint64_t body_checksum;
   uint64_t zero;
@@ -97,9 +104,9 @@ class Reader {
     while (more) {
       HG_ASSIGN_OR_RETURN(const StoredSection section, ReadHeader(place->section));
       if (section.kind == kEnd) return true;
-      const bool wanted =
-          section.kind == kMoments || (section.kind == kImages && section.tensor == tensor);
-      if (wanted) HG_RETURN_IF_ERROR(ReadBody(section));
+      const bool has_rows = section.kind == kImages && section.tensor == tensor;
+      if (place->row != 0 && !has_rows) return Damaged("no page ends within this section");
+      if (has_rows || section.kind == kMoments) HG_RETURN_IF_ERROR(ReadBody(section));
       if (!more) break;
       offset_ += static_cast<int64_t>(sizeof(section) + section.bytes);
       *place = {place->file, offset_, place->section + 1, 0};
@@ -166,6 +173,7 @@ class Reader {
       case kMoments:
         return VisitMoments(section.count, body);
       case kEnd:
+      case kCatalogue:
         return OkStatus();
       default:
         return Damaged("a kind of section that this build does not know");
@@ -206,10 +214,13 @@ class Reader {
 }  // namespace
 
 StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(
-    const std::filesystem::path& path, FileSystem& files) {
+    const std::filesystem::path& path, int64_t catalogue, FileSystem& files) {
   std::unique_ptr<CheckpointWriter> writer(new CheckpointWriter(path, files));
   HG_ASSIGN_OR_RETURN(writer->file_,
                       files.Create(writer->TemporaryPath(), 0, FileSystem::Write::kDirect));
+  const std::span<const std::byte> no_body;
+  HG_RETURN_IF_ERROR(
+      writer->AddSection(kCatalogue, 0, static_cast<uint64_t>(catalogue), std::span(&no_body, 1)));
   return writer;
 }
 
@@ -314,6 +325,20 @@ StatusOr<std::unique_ptr<ReadableFile>> OpenCheckpoint(const std::filesystem::pa
 }
 
 }  // namespace
+
+StatusOr<std::optional<int64_t>> CatalogueSeenByCheckpoint(const std::filesystem::path& path,
+                                                           FileSystem& files) {
+  HG_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.OpenToRead(path));
+  HG_ASSIGN_OR_RETURN(const int64_t bytes, file->Size());
+  StoredSection section;
+  if (bytes < static_cast<int64_t>(sizeof(section))) return std::optional<int64_t>();
+  HG_RETURN_IF_ERROR(file->ReadAt(0, std::as_writable_bytes(std::span(&section, 1))));
+  if (section.magic != kSectionMagic || section.checksum != HeaderChecksum(section) ||
+      section.kind != kCatalogue) {
+    return std::optional<int64_t>();
+  }
+  return std::optional(static_cast<int64_t>(section.count));
+}
 
 Status ReadCheckpoint(const std::filesystem::path& path, FileSystem& files,
                       const CheckpointVisitor& visitor) {

@@ -34,9 +34,9 @@ struct TensorMoment {
 // its name. Dropped without Finish, the file is removed.
 class CheckpointWriter {
  public:
-  // Errors of FileSystem, here and below.
+  // `catalogue`: which write of it the file has seen. Errors of FileSystem, here and below.
   [[nodiscard]] static StatusOr<std::unique_ptr<CheckpointWriter>> Create(
-      const std::filesystem::path& path, FileSystem& files);
+      const std::filesystem::path& path, int64_t catalogue, FileSystem& files);
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
@@ -80,6 +80,11 @@ struct CheckpointVisitor {
   std::function<Status(std::span<const std::byte> table)> clients;
   std::function<Status(const std::vector<TensorMoment>& moments)> moments;
 };
+
+// Which write of the catalogue the file saw. Null: it is of an older build, or damaged where it
+// says so. Errors of FileSystem.
+[[nodiscard]] StatusOr<std::optional<int64_t>> CatalogueSeenByCheckpoint(
+    const std::filesystem::path& path, FileSystem& files);
 
 // DataLoss naming file and offset of what is damaged or missing, here and below.
 [[nodiscard]] Status ReadCheckpoint(const std::filesystem::path& path, FileSystem& files,

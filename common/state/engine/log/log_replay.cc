@@ -48,14 +48,32 @@ class SegmentReader {
     return std::optional<LogRecord>(std::move(record));
   }
 
-  // The largest durable_lsn of the headers from offset() on, wherever they begin.
-  StatusOr<int64_t> LaterDurableLsn() {
-    int64_t largest = 0;
+  // What the headers from offset() on say, wherever they begin.
+  struct Later {
+    int64_t durable_lsn = 0;  // the largest
+    int64_t lsn = 0;          // likewise
+  };
+  StatusOr<Later> ReadLater() {
+    Later later;
     HG_RETURN_IF_ERROR(
         VisitHeaders(file_, offset_, segment_.bytes, [&](const RecordHeader& header) {
-          if (header.epoch == segment_.epoch) largest = std::max(largest, header.durable_lsn);
+          if (header.epoch != segment_.epoch) return;
+          later.durable_lsn = std::max(later.durable_lsn, header.durable_lsn);
+          later.lsn = std::max(later.lsn, header.lsn);
         }));
-    return largest;
+    return later;
+  }
+
+  // Whether the next record was at offset(), as far as one can tell: something of it is there, or
+  // the segment has room for one more like the last.
+  StatusOr<bool> LikelyHasNext() {
+    if (offset_ + kLogBlockBytes > segment_.bytes) return false;
+    if (offset_ + layout_.bytes <= segment_.bytes) return true;
+    std::array<std::byte, kRecordHeaderBytes> bytes;
+    HG_RETURN_IF_ERROR(file_.ReadAt(offset_, bytes));
+    if (const auto header = DecodeHeader(bytes)) return header->epoch == segment_.epoch;
+    return std::any_of(bytes.begin(), bytes.end(),
+                       [](std::byte byte) { return byte != std::byte(); });
   }
 
   [[nodiscard]] int64_t offset() const { return offset_; }
@@ -85,19 +103,18 @@ class Replay {
   StatusOr<ReplayedLog> Run(std::vector<Segment> segments) {
     for (Segment& segment : segments) HG_RETURN_IF_ERROR(ReadSegment(std::move(segment)));
     if (durable_ >= due_ && first_bad_.has_value()) {
-      return DataLoss(
+      log_.damage = DataLoss(
           "{}: the record of LSN {} at offset {} is damaged or missing although it had been synced "
-          "(up to LSN {}): restore a copy of the state, or remove it and begin anew",
-          first_bad_->path.string(), due_, first_bad_->offset, durable_);
-    }
-    if (durable_ >= due_) {
-      return DataLoss(
-          "the push log ends at LSN {}, but it had been synced up to {}: segment files "
-          "are missing or their headers are damaged; restore a copy of the state",
+          "(up to LSN {})",
+          first_bad_->place.path.string(), due_, first_bad_->place.offset, durable_);
+    } else if (durable_ >= due_) {
+      log_.damage = DataLoss(
+          "the push log ends at LSN {}, but it had been synced up to {}: segment files are missing",
           due_ - 1, durable_);
     }
     log_.last_lsn = due_ - 1;
     log_.durable_lsn = durable_;
+    log_.known_lsn = std::max({log_.last_lsn, durable_, seen_});
     std::erase_if(log_.unsynced, [&](const RecordPlace& place) { return place.lsn <= durable_; });
     return std::move(log_);
   }
@@ -119,21 +136,22 @@ class Replay {
         HG_RETURN_IF_ERROR(apply_(*record));
         log_.unsynced.push_back({segment.path, reader.offset(), segment.epoch, due_});
         ++due_;
-        first_bad_.reset();
+        first_bad_.reset();  // what it was has come
       }
       if (segment.first_lsn == 0) segment.first_lsn = header->lsn;
       segment.last_lsn = std::max(segment.last_lsn, header->lsn);
       reader.Skip();
     }
     segment.end = reader.offset();
-    HG_ASSIGN_OR_RETURN(const int64_t later, reader.LaterDurableLsn());
-    durable_ = std::max(durable_, later);
-    if (!first_bad_.has_value()) first_bad_ = {segment.path, reader.offset(), segment.epoch, due_};
-    if (segment.first_lsn != 0) {
-      log_.segments.push_back(std::move(segment));
-    } else {
-      (ahead ? log_.stale : log_.empty).push_back(std::move(segment));
+    HG_ASSIGN_OR_RETURN(const SegmentReader::Later later, reader.ReadLater());
+    durable_ = std::max(durable_, later.durable_lsn);
+    seen_ = std::max(seen_, later.lsn);
+    // The record that is due was here, or is to come in the next segment.
+    HG_ASSIGN_OR_RETURN(const bool likely, reader.LikelyHasNext());
+    if (!first_bad_.has_value() || (!first_bad_->likely && !ahead)) {
+      first_bad_ = {{segment.path, reader.offset(), segment.epoch, due_}, likely};
     }
+    (segment.first_lsn != 0 ? log_.segments : log_.unused).push_back(std::move(segment));
     return OkStatus();
   }
 
@@ -142,7 +160,12 @@ class Replay {
   FileSystem& files_;
   const std::function<Status(const LogRecord&)>& apply_;
   std::vector<std::byte> buffer_;
-  std::optional<RecordPlace> first_bad_;  // since the last record that was due
+  struct Bad {
+    RecordPlace place;
+    bool likely = false;  // it was there
+  };
+  std::optional<Bad> first_bad_;  // since the last record that was due
+  int64_t seen_ = 0;              // the largest LSN behind the end
   ReplayedLog log_;
 };
 

@@ -25,16 +25,17 @@ struct ReplayedLog {
   int64_t durable_lsn = 0;            // up to here the log is known to be synced
   std::vector<RecordPlace> unsynced;  // records above durable_lsn, in their order
   std::vector<Segment> segments;      // that hold records up to last_lsn, with their bounds
-  std::vector<Segment> empty;         // without records of any use
-  std::vector<Segment> stale;         // with records behind the end: they never count again
+  std::vector<Segment> unused;        // the others: nothing in them counts again
+  Status damage;                      // where a record is missing that had been synced; OK: nowhere
+  int64_t known_lsn = 0;              // the largest that anything shows to have been given
 };
 
 // Gives every record from `first_lsn` on to `apply`. What the record borrows lives until `apply`
 // returns. `durable_lsn`: up to here the log is known to be synced.
 //
-// The log ends at the first record that is missing or damaged, if nothing shows that it had been
-// synced: a crash of the machine may have kept later records and dropped it. Otherwise DataLoss
-// naming file and offset. Errors of `apply` are passed on.
+// The log ends at the first record that is missing or damaged. If nothing shows that it had been
+// synced, a crash of the machine may have dropped it and kept later ones. Otherwise it is damage:
+// DataLoss naming file and offset in the result. Errors of `apply` and FileSystem are passed on.
 [[nodiscard]] StatusOr<ReplayedLog> ReplayLog(std::vector<Segment> segments, int64_t first_lsn,
                                               int64_t durable_lsn, FileSystem& files,
                                               const std::function<Status(const LogRecord&)>& apply);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <utility>
 
 namespace halograph {
@@ -26,18 +25,19 @@ FileSystem::Write HowWritten(SyncLevel sync) {
 
 }  // namespace
 
-PushLog::PushLog(const PushLogOptions& options, Env& env)
+PushLog::PushLog(const PushLogOptions& options, SegmentNames& names, Env& env)
     : options_(options),
       env_(env),
       folder_monitor_(env.scheduler().NewMonitor()),
-      folder_(options.folder, options.stamp, HowWritten(options.sync), env),
+      names_(names),
+      folder_(options.folder, options.stamp, HowWritten(options.sync), names, env),
       blocks_(options.sync == SyncLevel::kAlways ? std::make_unique<BlockWriter>() : nullptr),
       monitor_(env.scheduler().NewMonitor()) {}
 
 StatusOr<std::unique_ptr<PushLog>> PushLog::Open(
-    const PushLogOptions& options, const LogStart& start, Env& env,
+    const PushLogOptions& options, const LogStart& start, SegmentNames& names, Env& env,
     const std::function<Status(const LogRecord&)>& replay) {
-  std::unique_ptr<PushLog> log(new PushLog(options, env));
+  std::unique_ptr<PushLog> log(new PushLog(options, names, env));
   HG_RETURN_IF_ERROR(log->Begin(start, replay));
   Scheduler& scheduler = env.scheduler();
   PushLog* self = log.get();
@@ -58,21 +58,19 @@ PushLog::~PushLog() {
 
 Status PushLog::Begin(const LogStart& start,
                       const std::function<Status(const LogRecord&)>& replay) {
-  HG_ASSIGN_OR_RETURN(std::vector<Segment> found,
-                      folder_.Open(start.first_epoch, start.next_epoch));
+  HG_ASSIGN_OR_RETURN(SegmentFolder::Found found, folder_.Open(start.segments, start.first_epoch));
   const std::function<Status(const LogRecord&)> counted = [&](const LogRecord& record) {
     ++replayed_;
     return replay(record);
   };
-  HG_ASSIGN_OR_RETURN(ReplayedLog log, ReplayLog(std::move(found), start.first_lsn,
-                                                 std::max(start.durable_lsn, folder_.durable_lsn()),
+  HG_ASSIGN_OR_RETURN(ReplayedLog log, ReplayLog(std::move(found.segments), start.first_lsn,
+                                                 std::max(start.durable_lsn, found.durable_lsn),
                                                  env_.files(), counted));
-  // Before anything is written: what lies behind the end must never be read as its continuation.
-  for (const Segment& segment : log.stale) HG_RETURN_IF_ERROR(folder_.Remove(segment));
-  for (const Segment& segment : log.empty) folder_.Free(segment, options_.segment_bytes);
+  HG_RETURN_IF_ERROR(CheckLoss(found, log));
   segments_.assign(std::make_move_iterator(log.segments.begin()),
                    std::make_move_iterator(log.segments.end()));
-  last_lsn_ = released_lsn_ = written_lsn_ = std::max(log.last_lsn, start.last_lsn);
+  last_lsn_ = released_lsn_ = written_lsn_ =
+      std::max(loss_.damage.ok() ? log.last_lsn : log.known_lsn, start.last_lsn);
   synced_lsn_ = log.durable_lsn;
   if (options_.sync == SyncLevel::kNever) {
     // Synced by the next checkpoint, but not written to: its end may be a torn record.
@@ -81,10 +79,35 @@ Status PushLog::Begin(const LogStart& start,
                           env_.files().OpenToWrite(segment.path, FileSystem::Write::kCached));
     }
     if (!segments_.empty()) segments_.back().end = segments_.back().bytes;
-    return OkStatus();
+    return NameSegments(log.unused, log.durable_lsn);
   }
   HG_RETURN_IF_ERROR(WriteAgain(log.unsynced));
   synced_lsn_ = last_lsn_;
+  // Without a word of it every start after a crash would write the same records to one more
+  // segment.
+  return NameSegments(log.unused, last_lsn_);
+}
+
+Status PushLog::CheckLoss(const SegmentFolder::Found& found, const ReplayedLog& log) {
+  const Status& damage = found.damage.ok() ? log.damage : found.damage;
+  if (damage.ok()) return OkStatus();
+  loss_ = {MakeStatus(damage.code(), Message(damage)), log.known_lsn - log.last_lsn};
+  if (options_.accept_loss) return OkStatus();
+  return DataLoss(
+      "{}. Restore a copy of the state, or come up without what is missing, which is {} pushes "
+      "from LSN {} on, or more: --accept-loss",
+      Message(damage), loss_.pushes, log.last_lsn + 1);
+}
+
+Status PushLog::NameSegments(const std::vector<Segment>& unused, int64_t synced_lsn) {
+  NamedSegments named;
+  named.known = true;
+  named.next_epoch = folder_.next_epoch();
+  for (const Segment& segment : segments_) {
+    named.used.push_back({segment.number, segment.epoch, segment.bytes});
+  }
+  HG_RETURN_IF_ERROR(names_.SetSegments(named, synced_lsn));
+  for (const Segment& segment : unused) folder_.Free(segment, options_.segment_bytes);
   return OkStatus();
 }
 
@@ -233,8 +256,12 @@ StatusOr<Segment> PushLog::TakeSpare(int64_t record_bytes) {
     monitor_->NotifyAll();
   }
   if (spare.has_value() && HasSpaceFor(*spare, record_bytes)) return *std::move(spare);
-  if (spare.has_value()) folder_.Free(*spare, options_.segment_bytes);
-  return folder_.Begin(std::max(record_bytes, options_.segment_bytes - kLogBlockBytes));
+  if (spare.has_value()) {
+    HG_RETURN_IF_ERROR(names_.ForgetSegment(spare->number));
+    folder_.Free(*spare, options_.segment_bytes);
+  }
+  return folder_.Begin(std::max(record_bytes, options_.segment_bytes - kLogBlockBytes),
+                       stats().synced_lsn);
 }
 
 void PushLog::SpareLoop() {
@@ -246,7 +273,7 @@ void PushLog::SpareLoop() {
     }
     StatusOr<Segment> spare = [&] {
       const MonitorLock lock(*folder_monitor_);
-      return folder_.Begin(options_.segment_bytes - kLogBlockBytes);
+      return folder_.Begin(options_.segment_bytes - kLogBlockBytes, stats().synced_lsn);
     }();
     const MonitorLock lock(*monitor_);
     if (spare.ok()) {
@@ -292,7 +319,6 @@ void PushLog::SyncLoop() {
 // written, and a sync beside it would seem to have made that durable.
 Status PushLog::SyncSegments(int64_t target) {
   std::vector<std::shared_ptr<WritableFile>> files;
-  std::set<uint64_t> unnamed;  // epochs
   {
     const MonitorLock lock(*monitor_);
     while (syncing_) monitor_->Wait(kForever);
@@ -303,12 +329,14 @@ Status PushLog::SyncSegments(int64_t target) {
       if (segment.file != nullptr && segment.first_lsn <= target &&
           segment.last_lsn > synced_lsn_) {
         files.push_back(segment.file);
-        if (!segment.named) unnamed.insert(segment.epoch);
       }
     }
   }
   const int64_t begin = env_.scheduler().NowNs();
-  Status synced = SyncFiles(files, !unnamed.empty());
+  Status synced;
+  for (const auto& file : files) {
+    if (synced.ok()) synced = file->Sync();
+  }
   const int64_t took = env_.scheduler().NowNs() - begin;
   if (synced.ok() && options_.on_sync != nullptr) options_.on_sync(took);
   const MonitorLock lock(*monitor_);
@@ -318,19 +346,11 @@ Status PushLog::SyncSegments(int64_t target) {
     FailLocked(synced);
     return synced;
   }
-  for (Segment& segment : segments_) {
-    if (unnamed.contains(segment.epoch)) segment.named = true;
-  }
   synced_lsn_ = std::max(synced_lsn_, target);
   ++syncs_;
   sync_ns_ += took;
   monitor_->NotifyAll();
   return OkStatus();
-}
-
-Status PushLog::SyncFiles(const std::vector<std::shared_ptr<WritableFile>>& files, bool names) {
-  for (const auto& file : files) HG_RETURN_IF_ERROR(file->Sync());
-  return names ? folder_.SyncNames() : OkStatus();
 }
 
 Status PushLog::SyncTo(int64_t lsn, const Patience& patience) {
@@ -343,12 +363,11 @@ Status PushLog::SyncTo(int64_t lsn, const Patience& patience) {
   return synced_lsn_ >= lsn ? OkStatus() : failure_;
 }
 
-void PushLog::Free(int64_t lsn) {
+void PushLog::Free(uint64_t first_epoch) {
   std::vector<Segment> freed;
   {
     const MonitorLock lock(*monitor_);
-    // The last one is written to.
-    while (segments_.size() > 1 && segments_.front().last_lsn <= lsn) {
+    while (!segments_.empty() && segments_.front().epoch < first_epoch) {
       freed.push_back(std::move(segments_.front()));
       segments_.pop_front();
     }

@@ -32,6 +32,8 @@ struct PushLogOptions {
   SyncLevel sync = SyncLevel::kInterval;
   int64_t sync_interval_ns = 0;
   int64_t segment_bytes = 0;
+  // A record that had been synced and is missing ends the log; else Open fails.
+  bool accept_loss = false;
   std::function<void(const Status& reason, bool readable)> on_failure = nullptr;  // StateOptions'
   std::function<void(int64_t ns)> on_sync = nullptr;  // the same, of this part
 };
@@ -39,18 +41,21 @@ struct PushLogOptions {
 // Where the log begins for a state that a checkpoint holds.
 struct LogStart {
   uint64_t first_epoch = 0;  // segments before it are free
-  uint64_t next_epoch = 1;   // epochs below it may have been used, whatever the files say
-  int64_t first_lsn = 1;     // records before it are not needed
-  int64_t last_lsn = 0;      // LSNs up to here were given, whatever the log holds
-  int64_t durable_lsn = 0;   // up to here it was synced
+  NamedSegments segments;
+  int64_t first_lsn = 1;    // records before it are not needed
+  int64_t last_lsn = 0;     // LSNs up to here were given, whatever the log holds
+  int64_t durable_lsn = 0;  // up to here it was synced
 };
 
 class PushLog {
  public:
-  // Replays what the folder holds, makes it durable unless `sync` is kNever, and starts. Errors of
-  // ReplayLog and FileSystem.
+  // Replays what the folder holds, makes it durable unless `sync` is kNever, tells `names`, and
+  // starts. `names` and `env` outlive it.
+  //   DataLoss  a segment that is named is damaged, or a record that had been synced is missing:
+  //             file, offset, and how many pushes are gone at least. Not with accept_loss
+  //   else      errors of ReplayLog, FileSystem and SegmentNames
   [[nodiscard]] static StatusOr<std::unique_ptr<PushLog>> Open(
-      const PushLogOptions& options, const LogStart& start, Env& env,
+      const PushLogOptions& options, const LogStart& start, SegmentNames& names, Env& env,
       const std::function<Status(const LogRecord&)>& replay);
   // Writes what was appended; syncs nothing. No call may be in progress.
   ~PushLog();
@@ -72,10 +77,18 @@ class PushLog {
   // Syncs all that was appended up to `lsn`. DeadlineExceeded, Cancelled: by `patience`; it goes
   // on.
   [[nodiscard]] Status SyncTo(int64_t lsn, const Patience& patience = {});
-  // Records up to `lsn` are not needed any more.
-  void Free(int64_t lsn);
-  // The epoch of the first segment that Free(lsn) would keep.
+  // The epoch of the first segment that is needed if records up to `lsn` are not.
   [[nodiscard]] uint64_t FirstEpochAfter(int64_t lsn) const;
+  // Segments before `first_epoch`, which FirstEpochAfter gave, are not named any more.
+  void Free(uint64_t first_epoch);
+
+  // With accept_loss, what Open found: the damage, which is OK if there was none, and how many
+  // records are missing at least. LSNs go on behind all that are known to have been given.
+  struct Loss {
+    Status damage;
+    int64_t pushes = 0;
+  };
+  [[nodiscard]] const Loss& loss() const { return loss_; }
 
   // Unavailable naming what failed; OK as long as nothing did.
   [[nodiscard]] Status failure() const;
@@ -94,11 +107,14 @@ class PushLog {
   [[nodiscard]] Stats stats() const;
 
  private:
-  PushLog(const PushLogOptions& options, Env& env);
+  PushLog(const PushLogOptions& options, SegmentNames& names, Env& env);
 
   [[nodiscard]] Status Begin(const LogStart& start,
                              const std::function<Status(const LogRecord&)>& replay);
+  [[nodiscard]] Status CheckLoss(const SegmentFolder::Found& found, const ReplayedLog& log);
   [[nodiscard]] Status WriteAgain(const std::vector<RecordPlace>& places);
+  // Tells which segments hold records, and frees the others.
+  [[nodiscard]] Status NameSegments(const std::vector<Segment>& unused, int64_t synced_lsn);
   void WriteLoop();
   void SyncLoop();
   void SpareLoop();
@@ -107,17 +123,17 @@ class PushLog {
   [[nodiscard]] Status NextSegment(int64_t record_bytes);
   [[nodiscard]] StatusOr<Segment> TakeSpare(int64_t record_bytes);
   [[nodiscard]] Status SyncSegments(int64_t target);
-  [[nodiscard]] Status SyncFiles(const std::vector<std::shared_ptr<WritableFile>>& files,
-                                 bool names);
   void FailLocked(const Status& reason, bool readable = true);  // requires the monitor
   void TellFailure();  // if there is a new one; without the monitor
 
   const PushLogOptions options_;
   Env& env_;
   std::unique_ptr<Monitor> folder_monitor_;  // of folder_; before monitor_
+  SegmentNames& names_;
   SegmentFolder folder_;
   std::unique_ptr<BlockWriter> blocks_;  // at kAlways; of the thread that writes
 
+  Loss loss_;                               // of Open
   const std::unique_ptr<Monitor> monitor_;  // of all below
   std::vector<LogRecord*> queue_;
   int64_t last_lsn_ = 0;      // given

@@ -4,8 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <string_view>
-#include <utility>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -17,7 +16,7 @@ namespace halograph {
 namespace {
 
 constexpr uint64_t kSegmentMagic = 0x3147455347414c48;  // "HLAGSEG1"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr std::string_view kPrefix = "segment-";
 
 struct StoredSegment {
@@ -28,19 +27,25 @@ struct StoredSegment {
   uint64_t stamp;
   uint64_t epoch;
   int64_t bytes;
+  int64_t catalogue;  // which write of it the segment saw; not in version 1
 };
 
-uint64_t StoredChecksum(const StoredSegment& stored) {
-  return Checksum64(std::as_bytes(std::span(&stored, 1)).subspan(sizeof(stored.checksum)));
+uint64_t StoredChecksum(const StoredSegment& stored, uint32_t version) {
+  const size_t bytes = version == 1 ? offsetof(StoredSegment, catalogue) : sizeof(stored);
+  return Checksum64(
+      std::as_bytes(std::span(&stored, 1)).first(bytes).subspan(sizeof(stored.checksum)));
 }
 
-std::optional<int> FileNumber(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  int number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return number;
+// Null: no whole header is there.
+StatusOr<std::optional<StoredSegment>> ReadHeader(const ReadableFile& file, int64_t file_bytes) {
+  StoredSegment stored;
+  if (file_bytes < kLogBlockBytes) return std::optional<StoredSegment>();
+  HG_RETURN_IF_ERROR(file.ReadAt(0, std::as_writable_bytes(std::span(&stored, 1))));
+  const bool whole =
+      stored.magic == kSegmentMagic && stored.checksum == StoredChecksum(stored, stored.version);
+  if (!whole) return std::optional<StoredSegment>();
+  if (stored.version == 1) stored.catalogue = 0;
+  return std::optional(stored);
 }
 
 int64_t RoundToBlocks(int64_t bytes) {
@@ -49,36 +54,107 @@ int64_t RoundToBlocks(int64_t bytes) {
 
 }  // namespace
 
-StatusOr<std::vector<Segment>> SegmentFolder::Open(uint64_t first_epoch, uint64_t next_epoch) {
-  HG_RETURN_IF_ERROR(MakeDurableFolder(folder_, env_.files()));
-  HG_ASSIGN_OR_RETURN(const std::vector<std::string> names, env_.files().List(folder_));
-  next_epoch_ = std::max<uint64_t>({first_epoch, next_epoch, 1});
-  std::vector<Segment> used;
-  for (const std::string& name : names) {
-    const std::optional<int> number = FileNumber(name);
-    if (!number.has_value()) continue;
-    next_file_ = std::max(next_file_, *number + 1);
-    Segment segment;
-    segment.path = folder_ / name;
-    bool whole = false;
-    HG_RETURN_IF_ERROR(ReadSegmentHeader(&segment, &whole));
-    if (!whole) HG_RETURN_IF_ERROR(ReadDamaged(segment, first_epoch));
-    if (whole) next_epoch_ = std::max(next_epoch_, segment.epoch + 1);
-    (whole && segment.epoch >= first_epoch ? used : free_).push_back(std::move(segment));
-  }
-  std::sort(used.begin(), used.end(),
-            [](const Segment& a, const Segment& b) { return a.epoch < b.epoch; });
-  return used;
+std::optional<int> SegmentNumber(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  int number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return number;
 }
 
-// A header that never came to the disk, or one that was damaged since: its records may have
-// counted, if they are not older than the log.
-Status SegmentFolder::ReadDamaged(const Segment& segment, uint64_t first_epoch) {
+StatusOr<std::optional<int64_t>> CatalogueSeenBySegment(const std::filesystem::path& path,
+                                                        FileSystem& files) {
+  HG_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.OpenToRead(path));
+  HG_ASSIGN_OR_RETURN(const int64_t bytes, file->Size());
+  HG_ASSIGN_OR_RETURN(const std::optional<StoredSegment> header, ReadHeader(*file, bytes));
+  if (!header.has_value() || header->version == 1) return std::optional<int64_t>();
+  return std::optional(header->catalogue);
+}
+
+std::filesystem::path SegmentFolder::PathOf(int number) const {
+  return folder_ / fmt::format("{}{:06}", kPrefix, number);
+}
+
+StatusOr<SegmentFolder::Found> SegmentFolder::Open(const NamedSegments& named,
+                                                   uint64_t first_epoch) {
+  HG_RETURN_IF_ERROR(MakeDurableFolder(folder_, env_.files()));
+  HG_ASSIGN_OR_RETURN(const std::vector<std::string> names, env_.files().List(folder_));
+  next_epoch_ = std::max<uint64_t>({first_epoch, named.next_epoch, 1});
+  Found found;
+  for (const NamedSegment& segment : named.used) {
+    if (segment.epoch < first_epoch) continue;
+    HG_RETURN_IF_ERROR(AddNamed(segment, &found));
+  }
+  for (const std::string& name : names) {
+    const std::optional<int> number = SegmentNumber(name);
+    if (!number.has_value()) continue;
+    next_file_ = std::max(next_file_, *number + 1);
+    const bool used = std::any_of(named.used.begin(), named.used.end(), [&](const auto& of) {
+      return of.file == *number && of.epoch >= first_epoch;
+    });
+    if (used) continue;
+    Segment file;
+    file.path = folder_ / name;
+    file.number = *number;
+    if (!named.known) {
+      HG_RETURN_IF_ERROR(AddUnnamed(file, first_epoch, &found));
+      continue;
+    }
+    HG_ASSIGN_OR_RETURN(const auto opened, env_.files().OpenToRead(file.path));
+    HG_ASSIGN_OR_RETURN(file.bytes, opened->Size());
+    free_.push_back(std::move(file));
+  }
+  std::sort(found.segments.begin(), found.segments.end(),
+            [](const Segment& a, const Segment& b) { return a.epoch < b.epoch; });
+  return found;
+}
+
+Status SegmentFolder::AddNamed(const NamedSegment& named, Found* found) const {
+  Segment segment;
+  segment.path = PathOf(named.file);
+  segment.number = named.file;
+  bool whole = false;
+  const Status read = ReadSegmentHeader(&segment, &whole);
+  std::string wrong;
+  if (absl::IsNotFound(read)) {
+    wrong = "the segment is missing";
+  } else {
+    HG_RETURN_IF_ERROR(read);
+    if (segment.bytes < named.bytes) {
+      wrong = fmt::format("has {} of the {} bytes of the segment", segment.bytes, named.bytes);
+    } else if (!whole || segment.epoch != named.epoch) {
+      wrong = "the header of the segment is damaged";
+    }
+  }
+  if (wrong.empty()) {
+    found->segments.push_back(std::move(segment));
+  } else if (found->damage.ok()) {
+    found->damage = DataLoss("{}: {}: the catalogue names it as a part of the push log",
+                             segment.path.string(), wrong);
+  }
+  return OkStatus();
+}
+
+// Of a state that an older build left, which named no segments. A header may never have come to the
+// disk, or was damaged since: then what its records say counts still.
+Status SegmentFolder::AddUnnamed(const Segment& file, uint64_t first_epoch, Found* found) {
+  Segment segment = file;
+  bool whole = false;
+  HG_RETURN_IF_ERROR(ReadSegmentHeader(&segment, &whole));
+  if (!whole) HG_RETURN_IF_ERROR(ReadDamaged(segment, first_epoch, found));
+  if (whole) next_epoch_ = std::max(next_epoch_, segment.epoch + 1);
+  (whole && segment.epoch >= first_epoch ? found->segments : free_).push_back(std::move(segment));
+  return OkStatus();
+}
+
+Status SegmentFolder::ReadDamaged(const Segment& segment, uint64_t first_epoch, Found* found) {
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file,
                       env_.files().OpenToRead(segment.path));
   return VisitHeaders(*file, kLogBlockBytes, segment.bytes, [&](const auto& header) {
     next_epoch_ = std::max(next_epoch_, header.epoch + 1);
-    if (header.epoch >= first_epoch) durable_lsn_ = std::max(durable_lsn_, header.durable_lsn);
+    if (header.epoch < first_epoch) return;
+    found->durable_lsn = std::max(found->durable_lsn, header.durable_lsn);
   });
 }
 
@@ -86,65 +162,76 @@ Status SegmentFolder::ReadSegmentHeader(Segment* segment, bool* whole) const {
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file,
                       env_.files().OpenToRead(segment->path));
   HG_ASSIGN_OR_RETURN(segment->bytes, file->Size());
-  StoredSegment stored;
-  if (segment->bytes < kLogBlockBytes) return OkStatus();
-  HG_RETURN_IF_ERROR(file->ReadAt(0, std::as_writable_bytes(std::span(&stored, 1))));
-  if (stored.magic != kSegmentMagic || stored.checksum != StoredChecksum(stored)) return OkStatus();
-  if (stored.version > kVersion) {
+  HG_ASSIGN_OR_RETURN(const std::optional<StoredSegment> stored, ReadHeader(*file, segment->bytes));
+  if (!stored.has_value()) return OkStatus();
+  if (stored->version > kVersion) {
     return FailedPrecondition(
         "{}: format {} of the push log, this build reads {}: use a newer build",
-        segment->path.string(), stored.version, kVersion);
+        segment->path.string(), stored->version, kVersion);
   }
-  if (stored.stamp != stamp_) {
+  if (stored->stamp != stamp_) {
     return FailedPrecondition("{}: a segment of another state's push log: move it away",
                               segment->path.string());
   }
-  segment->epoch = stored.epoch;
+  segment->epoch = stored->epoch;
   segment->end = kLogBlockBytes;
   *whole = true;
   return OkStatus();
 }
 
-StatusOr<Segment> SegmentFolder::Begin(int64_t bytes) {
-  const int64_t file_bytes = RoundToBlocks(bytes) + kLogBlockBytes;
-  Segment segment;
-  const auto fits = std::find_if(free_.begin(), free_.end(),
-                                 [&](const Segment& file) { return file.bytes >= file_bytes; });
-  const bool fresh = fits == free_.end();
-  if (fresh) {
-    segment.path = folder_ / fmt::format("{}{:06}", kPrefix, next_file_++);
-    segment.bytes = file_bytes;
-    HG_ASSIGN_OR_RETURN(segment.file, env_.files().Create(segment.path, segment.bytes, how_));
-  } else {
-    segment.path = fits->path;
-    segment.bytes = fits->bytes;
-    segment.named = fits->named;
-    free_.erase(fits);
-    HG_ASSIGN_OR_RETURN(segment.file, env_.files().OpenToWrite(segment.path, how_));
-  }
+StatusOr<Segment> SegmentFolder::Begin(int64_t bytes, int64_t synced_lsn) {
+  HG_ASSIGN_OR_RETURN(Segment segment, OpenFile(RoundToBlocks(bytes) + kLogBlockBytes));
   segment.epoch = next_epoch_++;
   segment.end = kLogBlockBytes;
-  StoredSegment stored = {0, kSegmentMagic, kVersion, 0, stamp_, segment.epoch, segment.bytes};
-  stored.checksum = StoredChecksum(stored);
+  const auto name = [&]() -> Status {
+    HG_RETURN_IF_ERROR(WriteHeader(segment));
+    HG_RETURN_IF_ERROR(segment.file->Sync());
+    HG_RETURN_IF_ERROR(env_.files().SyncFolder(folder_));
+    return names_.NameSegment({segment.number, segment.epoch, segment.bytes}, synced_lsn);
+  };
+  const Status named = name();
+  if (absl::IsResourceExhausted(named))
+    Free(segment, segment.bytes);  // of the catalogue: not named
+  HG_RETURN_IF_ERROR(named);
+  return segment;
+}
+
+StatusOr<Segment> SegmentFolder::OpenFile(int64_t file_bytes) {
+  const auto fits = std::find_if(free_.begin(), free_.end(),
+                                 [&](const Segment& file) { return file.bytes >= file_bytes; });
+  Segment segment;
+  if (fits == free_.end()) {
+    segment.number = next_file_++;
+    segment.path = PathOf(segment.number);
+    segment.bytes = file_bytes;
+    HG_ASSIGN_OR_RETURN(segment.file, env_.files().Create(segment.path, segment.bytes, how_));
+    return segment;
+  }
+  segment.number = fits->number;
+  segment.path = fits->path;
+  segment.bytes = fits->bytes;
+  HG_ASSIGN_OR_RETURN(segment.file, env_.files().OpenToWrite(segment.path, how_));
+  free_.erase(fits);
+  return segment;
+}
+
+Status SegmentFolder::WriteHeader(const Segment& segment) const {
+  StoredSegment stored = {0,      kSegmentMagic, kVersion,      0,
+                          stamp_, segment.epoch, segment.bytes, names_.generation()};
+  stored.checksum = StoredChecksum(stored, kVersion);
   alignas(kLogBlockBytes) std::array<std::byte, kLogBlockBytes> block = {};
   std::memcpy(block.data(), &stored, sizeof(stored));
   const std::span<const std::byte> piece = block;
-  HG_RETURN_IF_ERROR(segment.file->WriteAt(0, std::span(&piece, 1)));
-  return segment;
+  return segment.file->WriteAt(0, std::span(&piece, 1));
 }
 
 void SegmentFolder::Free(const Segment& segment, int64_t usual_bytes) {
   if (segment.bytes > 2 * usual_bytes + kLogBlockBytes) {
     // What cannot be removed is found free again, at the latest when the log is opened next time.
-    if (Remove(segment).ok()) return;
+    if (env_.files().Remove(segment.path).ok()) return;
   }
   free_.push_back(segment);
   free_.back().file = nullptr;
-}
-
-Status SegmentFolder::Remove(const Segment& segment) {
-  HG_RETURN_IF_ERROR(env_.files().Remove(segment.path));
-  return env_.files().SyncFolder(folder_);
 }
 
 }  // namespace halograph

@@ -1,10 +1,15 @@
 // Segment files of the push log (STATE.md): zero-filled, written from front to back, used again
-// under a new epoch. Not thread-safe, but for what SegmentFolder says.
+// under a new epoch. The catalogue names each use before its first record, and its header is on the
+// disk by then: so a named segment that is missing, shorter or without its header is damage, and
+// what no name leads to holds nothing that counts. Not thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -15,56 +20,94 @@ namespace halograph {
 // One use of a segment file. Plain values but for the open file.
 struct Segment {
   std::filesystem::path path;
+  int number = 0;         // of the file
   uint64_t epoch = 0;     // uses of all files, numbered in their order
   int64_t bytes = 0;      // of the file
   int64_t end = 0;        // offset behind the last record
   int64_t first_lsn = 0;  // 0: no record
   int64_t last_lsn = 0;
   std::shared_ptr<WritableFile> file;  // null: not open
-  bool named = false;                  // its name survives a crash: the folder was synced since
 };
+
+struct NamedSegment {
+  int file = 0;  // number
+  uint64_t epoch = 0;
+  int64_t bytes = 0;
+};
+struct NamedSegments {
+  bool known = false;  // not: an older build made the state, and named none
+  std::vector<NamedSegment> used;
+  uint64_t next_epoch = 1;  // no segment was named with this one or a later one
+};
+
+// What names segments: the catalogue. Thread-safe.
+class SegmentNames {
+ public:
+  virtual ~SegmentNames() = default;
+  // Of the catalogue: which write of it a file has seen.
+  [[nodiscard]] virtual int64_t generation() const = 0;
+  // One more, or another use of a file that is named; and up to where the log was synced. Durable
+  // on return, here and below; errors of CatalogueFile::Write.
+  [[nodiscard]] virtual Status NameSegment(const NamedSegment& segment, int64_t synced_lsn) = 0;
+  [[nodiscard]] virtual Status ForgetSegment(int file) = 0;
+  // These instead of those that were named, and up to where the log was synced. Nothing is written
+  // if that is what the catalogue says.
+  [[nodiscard]] virtual Status SetSegments(const NamedSegments& segments, int64_t synced_lsn) = 0;
+};
+
+// A name of a segment's file: its number. Null: it is none.
+[[nodiscard]] std::optional<int> SegmentNumber(std::string_view name);
+// Which write of the catalogue the header at `path` saw. Null: the header is of an older build, or
+// damaged. Errors of FileSystem.
+[[nodiscard]] StatusOr<std::optional<int64_t>> CatalogueSeenBySegment(
+    const std::filesystem::path& path, FileSystem& files);
 
 // The folder of the segments. One thread at a time.
 class SegmentFolder {
  public:
   // `stamp` says whose log it is; `how` the segments that begin are written. Nothing is read.
-  SegmentFolder(std::filesystem::path folder, uint64_t stamp, FileSystem::Write how, Env& env)
-      : folder_(std::move(folder)), stamp_(stamp), how_(how), env_(env) {}
+  SegmentFolder(std::filesystem::path folder, uint64_t stamp, FileSystem::Write how,
+                SegmentNames& names, Env& env)
+      : folder_(std::move(folder)), stamp_(stamp), how_(how), names_(names), env_(env) {}
 
-  // Makes the folder if it is missing, reads the headers of all files, and gives those in use in
-  // the order of their epochs. Files of epochs below `first_epoch`, and those whose header is
-  // damaged, are free; what records in the latter say of epochs and of syncs counts still. Segments
-  // that begin from now on have epochs from `next_epoch` on: a crash may have taken the header of a
-  // file's last use, and left its records.
+  struct Found {
+    std::vector<Segment> segments;  // in the order of their epochs, without damaged ones
+    Status damage;                  // the first segment that is damaged, if any is
+    int64_t durable_lsn = 0;        // up to here the log was synced, as damaged ones say
+  };
+  // Makes the folder if it is missing, and gives the segments of epochs from `first_epoch` on that
+  // are named; all other files are free. If none are known: those whose headers are whole.
   //   FailedPrecondition  a segment of another state, or of a newer format: its path
-  [[nodiscard]] StatusOr<std::vector<Segment>> Open(uint64_t first_epoch, uint64_t next_epoch);
+  [[nodiscard]] StatusOr<Found> Open(const NamedSegments& named, uint64_t first_epoch);
 
-  // A segment with room for `bytes` behind its header, empty, open to write: a free file or a new
-  // one. Its header is as durable as its records: a sync of the file covers both, and until then
-  // the file is one that is free. Errors of FileSystem.
-  [[nodiscard]] StatusOr<Segment> Begin(int64_t bytes);
-  // Makes the names of new files survive a crash.
-  [[nodiscard]] Status SyncNames() { return env_.files().SyncFolder(folder_); }
-  // Its file may be used again. Files much larger than `usual_bytes` are removed instead.
+  // A segment with room for `bytes` behind its header, empty, open to write, and named: a free file
+  // or a new one. `synced_lsn`: up to here the log was synced. Errors of FileSystem and
+  // SegmentNames.
+  [[nodiscard]] StatusOr<Segment> Begin(int64_t bytes, int64_t synced_lsn);
+  // Its file, which is not named any more, may be used again. Files much larger than `usual_bytes`
+  // are removed instead.
   void Free(const Segment& segment, int64_t usual_bytes);
-  // Removes the file, durably.
-  [[nodiscard]] Status Remove(const Segment& segment);
 
-  // Up to here the log was synced, as records in files with a damaged header say; 0: none does.
-  [[nodiscard]] int64_t durable_lsn() const { return durable_lsn_; }
+  // Of the next segment that begins.
+  [[nodiscard]] uint64_t next_epoch() const { return next_epoch_; }
 
  private:
+  [[nodiscard]] Status AddNamed(const NamedSegment& named, Found* found) const;
+  [[nodiscard]] Status AddUnnamed(const Segment& file, uint64_t first_epoch, Found* found);
   [[nodiscard]] Status ReadSegmentHeader(Segment* segment, bool* whole) const;
-  [[nodiscard]] Status ReadDamaged(const Segment& segment, uint64_t first_epoch);
+  [[nodiscard]] Status ReadDamaged(const Segment& segment, uint64_t first_epoch, Found* found);
+  [[nodiscard]] std::filesystem::path PathOf(int number) const;
+  [[nodiscard]] StatusOr<Segment> OpenFile(int64_t file_bytes);
+  [[nodiscard]] Status WriteHeader(const Segment& segment) const;
 
   std::filesystem::path folder_;
   uint64_t stamp_;
   FileSystem::Write how_;
+  SegmentNames& names_;
   Env& env_;
   uint64_t next_epoch_ = 1;
   int next_file_ = 1;
   std::vector<Segment> free_;
-  int64_t durable_lsn_ = 0;
 };
 
 }  // namespace halograph
