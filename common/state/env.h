@@ -170,6 +170,10 @@ class Env {
   // in `cache_bytes` of memory. One at a time.
   [[nodiscard]] virtual StatusOr<std::unique_ptr<RowSpace>> OpenRowSpace(
       const std::filesystem::path& folder, int64_t cache_bytes) = 0;
+  // Removes what a process left in `folder` that ended while it had such a space. Takes no room.
+  [[nodiscard]] virtual Status RemoveRowSpace(const std::filesystem::path& /*folder*/) {
+    return OkStatus();  // nothing of it is in files
+  }
   // Who shares the work of large pushes (helper_threads.h). Null: nobody; so it is in a simulation,
   // where a seed decides which thread runs next.
   [[nodiscard]] virtual HelperThreads* helpers() { return nullptr; }

@@ -348,6 +348,7 @@ void AddTrainRows(OptionTable& rows, TrainOptions* o, const ModelWords& models) 
       "where inputs are learnt in one process of one rank, a folder of the run's own: `state` in "
       "that of --checkpoint, else one below TMPDIR that is removed at the end");
   rows.Find("state-fall-back")->Mark(kNotRepeated | kOfTraining);
+  rows.Find("accept-loss")->Mark(kNotRepeated | kOfTraining);
   AddSamplingRows(rows, o);
   AddTrainingRows(rows, o);
   o->tasks.link.AddRows(rows);

@@ -18,6 +18,7 @@ StatusOr<std::map<std::string, std::string>> ReadRocksDbCatalogue(
                     folder.string());
   }
   rocksdb::Options options;
+  options.info_log = MakeRocksDbLogger();
   // Every write was synced: a damaged record before the last is damage, and not the end of the log.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::DB* opened = nullptr;

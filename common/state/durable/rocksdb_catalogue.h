@@ -9,7 +9,7 @@
 
 namespace halograph {
 
-// As Env::ReadOldCatalogue. Nothing in the folder changes but RocksDB's own text log.
+// As Env::ReadOldCatalogue. Nothing in the folder changes.
 [[nodiscard]] StatusOr<std::map<std::string, std::string>> ReadRocksDbCatalogue(
     const std::filesystem::path& folder);
 

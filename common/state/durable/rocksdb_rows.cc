@@ -13,6 +13,7 @@
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include "common/base/units.h"
 #include "common/state/durable/rocksdb_status.h"
 
 namespace halograph {
@@ -41,6 +42,7 @@ class Key {
 
 rocksdb::Options OptionsOf(int64_t cache_bytes) {
   rocksdb::Options options;
+  options.info_log = MakeRocksDbLogger();
   options.create_if_missing = true;
   options.error_if_exists = true;
   options.compression = rocksdb::kNoCompression;  // floats do not shrink
@@ -48,7 +50,6 @@ rocksdb::Options OptionsOf(int64_t cache_bytes) {
   options.max_write_buffer_number = kMemtables;
   options.max_background_jobs = 2;
   options.avoid_flush_during_shutdown = true;
-  options.keep_log_file_num = 2;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(static_cast<size_t>(cache_bytes));
   table.cache_index_and_filter_blocks = true;  // else they grow without bound
@@ -67,7 +68,7 @@ class RocksDbRows : public RowSpace {
   ~RocksDbRows() override {
     db_.reset();
     // What stays is removed when the next process opens the state.
-    static_cast<void>(rocksdb::DestroyDB(where_, rocksdb::Options()).ok());
+    static_cast<void>(RemoveRocksDbRows(where_).ok());
   }
 
   [[nodiscard]] Status Put(uint32_t owner, std::span<const int64_t> rows,
@@ -141,12 +142,24 @@ class RocksDbRows : public RowSpace {
 
 }  // namespace
 
+Status RemoveRocksDbRows(const std::filesystem::path& folder) {
+  if (!std::filesystem::exists(folder)) return OkStatus();
+  rocksdb::Options options;
+  options.info_log = MakeRocksDbLogger();
+  return FromRocksDb(rocksdb::DestroyDB(folder.string(), options), folder.string());
+}
+
 StatusOr<std::unique_ptr<RowSpace>> OpenRocksDbRows(const std::filesystem::path& folder,
                                                     int64_t cache_bytes) {
   const std::string where = folder.string();
-  HG_RETURN_IF_ERROR(FromRocksDb(rocksdb::DestroyDB(where, rocksdb::Options()), where));
+  HG_RETURN_IF_ERROR(RemoveRocksDbRows(folder));
   rocksdb::DB* db = nullptr;
-  HG_RETURN_IF_ERROR(FromRocksDb(rocksdb::DB::Open(OptionsOf(cache_bytes), where, &db), where));
+  const Status opened = FromRocksDb(rocksdb::DB::Open(OptionsOf(cache_bytes), where, &db), where);
+  if (absl::IsResourceExhausted(opened)) {
+    return ResourceExhausted("{}; rows that do not fit into memory need room there, at least {}",
+                             Message(opened), FormatBytes(kMemtableBytes));
+  }
+  HG_RETURN_IF_ERROR(opened);
   return std::make_unique<RocksDbRows>(std::unique_ptr<rocksdb::DB>(db), where);
 }
 

@@ -12,5 +12,7 @@ namespace halograph {
 // As Env::OpenRowSpace.
 [[nodiscard]] StatusOr<std::unique_ptr<RowSpace>> OpenRocksDbRows(
     const std::filesystem::path& folder, int64_t cache_bytes);
+// As Env::RemoveRowSpace.
+[[nodiscard]] Status RemoveRocksDbRows(const std::filesystem::path& folder);
 
 }  // namespace halograph

@@ -23,6 +23,9 @@ class SystemEnv : public Env {
       const std::filesystem::path& folder, int64_t cache_bytes) override {
     return OpenRocksDbRows(folder, cache_bytes);
   }
+  [[nodiscard]] Status RemoveRowSpace(const std::filesystem::path& folder) override {
+    return RemoveRocksDbRows(folder);
+  }
   [[nodiscard]] HelperThreads* helpers() override { return helpers_.get(); }
 
  private:

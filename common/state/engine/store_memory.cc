@@ -67,7 +67,7 @@ StatusOr<std::shared_ptr<RowSpace>> Store::OpenRowSpace(int64_t room) {
 Status Store::RemoveRowSpace() {
   const std::filesystem::path folder = options_.folder / "rows";
   if (!env_.files().List(folder).ok()) return OkStatus();
-  return env_.OpenRowSpace(folder, kLeastCacheBytes).status();
+  return env_.RemoveRowSpace(folder);
 }
 
 }  // namespace halograph

@@ -12,7 +12,8 @@ StateOptions ToStateOptions(const StateFolderOptions& options, int64_t max_push_
           .segment_bytes = options.segment_bytes,
           .log_bytes = options.log_bytes,
           .max_push_bytes = max_push_bytes,
-          .fall_back_to = options.fall_back_to};
+          .fall_back_to = options.fall_back_to,
+          .accept_loss = options.accept_loss};
 }
 
 void AddStateRows(OptionTable& rows, StateFolderOptions* o, std::string_view whose) {
@@ -24,6 +25,10 @@ void AddStateRows(OptionTable& rows, StateFolderOptions* o, std::string_view who
            "snapshots: where the files of --state are damaged, it opens as it was at the first of "
            "them that is whole; what was pushed since is lost")
       .ValueName("NAME");
+  rows.Add(
+      "accept-loss", &o->accept_loss,
+      "where the push log of --state is damaged, or lacks pushes that were safe, start without "
+      "them; the log says how many are gone");
   rows.AddChoice("sync", &o->sync,
                  {{"always", SyncLevel::kAlways},
                   {"interval", SyncLevel::kInterval},

@@ -20,6 +20,7 @@ struct StateFolderOptions {
   int64_t memory = int64_t{4} << 30;                     // of all parts
   int64_t log_bytes = StateOptions{}.log_bytes;          // of each part
   std::vector<std::string> fall_back_to;                 // as StateOptions has it
+  bool accept_loss = false;                              // as StateOptions has it
   int64_t segment_bytes = StateOptions{}.segment_bytes;  // no option: tests have small logs
 };
 

@@ -62,6 +62,17 @@ StatusOr<std::unique_ptr<PartStates>> PartStates::Open(const StateOptions& optio
           "and what was pushed since is lost: {}",
           part, folder.string(), snapshot, Message(damage));
     };
+    of_part.on_loss = [part = part->part(), folder = of_part.folder](const Status& damage,
+                                                                     int64_t pushes) {
+      spdlog::warn(
+          "state of part {} in {}: {} pushes are gone, or more, as --accept-loss allows: {}", part,
+          folder.string(), pushes, Message(damage));
+    };
+    of_part.on_set_aside = [part = part->part()](const std::filesystem::path& file,
+                                                 const std::filesystem::path& now) {
+      spdlog::warn("state of part {}: {} is no file that it knows, and is now {}", part,
+                   file.string(), now.string());
+    };
     of_part.memory_bytes = options.memory_bytes / std::ssize(parts.parts());
     const StateGraph graph{.identity = parts.identity(),
                            .part = part->part(),

@@ -69,6 +69,8 @@ TEST_F(SystemEnvTest, StoreKeepsRowsBeyondMemoryInRocksDbWhileItIsOpen) {
   const std::filesystem::path rows = options_.folder / "rows";
   OpenWith(Embedding());
   EXPECT_TRUE(std::filesystem::exists(rows / "CURRENT"));
+  // A write to it on a full disk would end the process.
+  EXPECT_FALSE(std::filesystem::exists(rows / "LOG"));
   std::vector<std::vector<TestPush>> applied;
   for (uint64_t i = 1; i <= 20; ++i) {
     applied.push_back({RandomPush(1, i, 200)});
