@@ -16,7 +16,6 @@ constexpr size_t kBucketsOfAMessage = 8;  // so that messages are nearly full
 Status CheckPush(const MutableTensor& tensor, const RowPush& push) {
   HG_RETURN_IF_ERROR(CheckPushedRows(tensor.spec, push));
   HG_RETURN_IF_ERROR(CheckIdRange(push.ids, tensor.resolved.rows, push.tensor.ToString()));
-  if (push.kind == PushKind::kImage) return OkStatus();
   return CheckPushedValues(tensor.spec, push);
 }
 

@@ -27,8 +27,7 @@ struct PushMessage {
 // theirs by then. The message names the push if there are several.
 //   NotFound         no mutable tensor of this name: those that there are
 //   OutOfRange       an id outside the tensor: id, position and count are named
-//   InvalidArgument  as CheckPushedRows, and of all but images CheckPushedValues; or two pushes to
-//                    one tensor
+//   InvalidArgument  as CheckPushedRows and CheckPushedValues; or two pushes to one tensor
 [[nodiscard]] StatusOr<std::vector<const MutableTensor*>> CheckPushes(
     const MutableCatalog& tensors, std::span<const RowPush> pushes);
 

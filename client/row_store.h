@@ -86,13 +86,15 @@ class RowStore {
   // and an owner may make what it gets of several durable by one sync; what does not fit into one
   // message each comes in the next exchanges.
   //
-  // All pushes are checked before anything is sent. Returns when all owners have acknowledged.
+  // All pushes are checked before anything is sent: one without ids and step asks whether its
+  // tensor takes pushes of its kind and dtype at all. Returns when all owners have acknowledged.
   // After an error some shares of a push that failed may have been applied, or be applied yet. An
   // error of one push ends that one alone: it is returned, the first of several, when all others
   // were acknowledged or have failed, too, so that each is as after a call of its own. What ends
   // the call (Cancelled, DeadlineExceeded) is an error of all that were under way. The message
   // names the push if there are several.
-  //   FailedPrecondition  this store keeps no mutable tensors (NoMutableTensors)
+  //   FailedPrecondition  this store keeps no mutable tensors (NoMutableTensors); an owner of an
+  //                       older version that does not know PushKind::kBits: named
   //   InvalidArgument     two pushes to one tensor
   //   DataLoss            an owner lost acknowledged pushes
   //   else                as StateStore::Push says

@@ -167,6 +167,18 @@ Status Import(const StateFlags& flags) {
   HG_ASSIGN_OR_RETURN(const FileCounts counts, ImportTensors(stores, flags.folder, context));
   Print("{} rows of {} tensors set from {}\n", FormatCount(counts.rows), counts.tensors,
         flags.folder.string());
+  if (counts.not_finite_rows > 0) {
+    Print(
+        "{} of these rows are not finite: they, or their optimizer's state, have infinite or NaN "
+        "numbers\n",
+        FormatCount(counts.not_finite_rows));
+  }
+  if (!counts.checked) {
+    Print(
+        "{} has no checksums, so that damage to its files would not be noticed: export of this "
+        "version writes them\n",
+        flags.folder.string());
+  }
   return OkStatus();
 }
 

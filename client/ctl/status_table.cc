@@ -213,6 +213,7 @@ Json ToJson(int part, const StateStats& state) {
                        {"memory_bytes", tensor.memory_bytes},
                        {"pushes", tensor.pushes},
                        {"pushed_rows", tensor.pushed_rows},
+                       {"not_finite_rows", tensor.not_finite_rows},
                        {"lsn", tensor.lsn},
                        {"step", tensor.step},
                        {"staleness", tensor.staleness},

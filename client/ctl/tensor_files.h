@@ -8,7 +8,9 @@
 //   and, of a snapshot, the optimizer's state, a file a column, row i for ids[i]:
 //   momentum.npy (SGD with momentum), sum.npy (Adagrad; of row-wise Adagrad one number a row),
 //   m.npy, v.npy and updates.npy (Adam)
-// A snapshot's folder: snapshot.json, and a tensor's folder each.
+//   checksums.json  of the other files (export_checksums.h)
+// A snapshot's folder: snapshot.json, a tensor's folder each, and checksums.json of snapshot.json
+// and those of the tensors' folders.
 #pragma once
 
 #include <cstddef>
@@ -49,6 +51,10 @@ namespace halograph {
 struct FileCounts {
   int64_t tensors = 0;
   int64_t rows = 0;
+  // Of an import. Rows with an infinite or NaN value, or such a number in their optimizer's state;
+  // and whether all files had checksums, and fitted them.
+  int64_t not_finite_rows = 0;
+  bool checked = false;
 };
 
 inline constexpr size_t kExportBufferBytes = size_t{64} << 20;
@@ -66,18 +72,26 @@ inline constexpr size_t kExportBufferBytes = size_t{64} << 20;
                                                   CallContext& context,
                                                   size_t buffer_bytes = kExportBufferBytes);
 
-// Sets what is in a tensor's or snapshot's folder; tensors that are missing are created. Files are
-// checked before anything is changed. With optimizer state a tensor's folder must have all its
-// rows, which replace rows and state, bit by bit, and steps go on behind the folder's; without,
-// rows that the folder does not have, and all optimizer state, stay as they are.
+// Sets what is in a tensor's or snapshot's folder, bit by bit, infinite and NaN rows too; tensors
+// that are missing are created. The folder must have all rows of a tensor, each once. With
+// optimizer state rows and state are replaced, and steps go on behind the folder's; without, all
+// optimizer state stays as it is.
+//
+// All is checked before anything is marked: files against their checksums, ids, values, and what
+// the stores have. What is refused leaves the rows of every tensor as they were and readable; a
+// tensor may have been created where another one was refused room.
 // Until all rows of all tensors are set, each has an import mark (common/state/import_mark.h):
-// pulls of it are refused. After an error, or where this is interrupted, they stay so until it is
-// repeated or they are dropped. Nobody else may push to the tensors meanwhile.
+// pulls of it are refused. After an error of a push, or where this is interrupted, they stay so
+// until it is repeated or they are dropped. Nobody else may push to the tensors meanwhile.
 //   InvalidArgument     the stores have another specification: the difference is named
-//   FailedPrecondition  with optimizer state: a tensor whose steps are beyond those of the folder
+//   FailedPrecondition  with optimizer state: a tensor whose steps are beyond those of the folder,
+//                       or 2^32 below; a server of an older version that would refuse rows that
+//                       are not finite
 //   NotFound            a file is missing; an id that the graph does not have: named
-//   DataLoss            files that do not fit each other, or rows that are missing
-//   else                as RowStore::Push
+//   DataLoss            files that do not fit each other or their checksums; an id that is missing
+//                       or there twice; a tensor that is there twice; optimizer state that no
+//                       optimizer makes
+//   else                as TensorAdmin::Create and RowStore::Push
 [[nodiscard]] StatusOr<FileCounts> ImportTensors(const Stores& stores,
                                                  const std::filesystem::path& folder,
                                                  CallContext& context);

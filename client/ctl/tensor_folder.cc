@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "client/ctl/export_checksums.h"
 #include "common/storage/file.h"
 
 namespace halograph {
@@ -16,6 +17,16 @@ constexpr size_t kBytesAtATime = size_t{16} << 20;  // of rows
 
 Column FloatColumn(const char* file, int rank, int64_t dim) {
   return {file, {DType::kFloat32, rank, dim}, static_cast<size_t>(dim) * sizeof(float)};
+}
+
+StatusOr<NpyArray> OpenIds(const std::filesystem::path& path) {
+  HG_ASSIGN_OR_RETURN(NpyArray file, NpyArray::Open(path, NpyOrigin::kForeign));
+  if (!file.native() || file.dtype() != DType::kInt64 || file.shape().size() != 1) {
+    return DataLoss("{}: {} of rank {}, expected int64 of rank 1, little-endian", path.string(),
+                    DTypeName(file.dtype()), file.shape().size());
+  }
+  HG_RETURN_IF_ERROR(file.As<int64_t>().status());
+  return file;
 }
 
 StatusOr<NpyArray> OpenColumn(const std::filesystem::path& path, const StoredArray& stored,
@@ -61,20 +72,66 @@ Status ReadSpec(const std::filesystem::path& path, TensorFolder* folder) {
   return OkStatus();
 }
 
-StatusOr<TensorFolder> OpenTensorFolder(const std::filesystem::path& path) {
+std::string FolderChecksums(const std::string& folder) {
+  return (std::filesystem::path(folder) / kChecksumsFile).generic_string();
+}
+
+// Files beside the description.
+std::vector<std::string> ArraysOf(const std::vector<Column>& columns) {
+  std::vector<std::string> files = {kIdsFile};
+  for (const Column& column : columns) files.push_back(column.file);
+  return files;
+}
+
+// The description's checksum is looked at before it is believed; those of what may be large last.
+StatusOr<TensorFolder> OpenTensorFolder(const std::filesystem::path& path, bool* checked) {
   TensorFolder folder{.path = path, .spec = {}, .columns = {}, .ids = {}, .files = {}};
+  const std::string description = kSpecFile;
+  HG_RETURN_IF_ERROR(CheckExportChecksums(path, {&description, 1}).status());
   HG_RETURN_IF_ERROR(ReadSpec(path / kSpecFile, &folder));
   folder.columns = {RowsColumn(folder.spec)};
   if (folder.state) {
     for (Column& column : StateColumns(folder.spec)) folder.columns.push_back(std::move(column));
   }
-  HG_ASSIGN_OR_RETURN(folder.ids, NpyArray::Open(path / kIdsFile, NpyOrigin::kForeign));
-  HG_RETURN_IF_ERROR(folder.ids.As<int64_t>().status());
+  HG_ASSIGN_OR_RETURN(folder.ids, OpenIds(path / kIdsFile));
   for (const Column& column : folder.columns) {
     HG_ASSIGN_OR_RETURN(folder.files.emplace_back(), OpenColumn(path / column.file, column.stored,
                                                                 std::ssize(folder.original_ids())));
   }
+  HG_ASSIGN_OR_RETURN(const bool has_checksums,
+                      CheckExportChecksums(path, ArraysOf(folder.columns)));
+  *checked = *checked && has_checksums;
   return folder;
+}
+
+// The folders of a snapshot's tensors.
+StatusOr<std::vector<std::string>> ReadSnapshotJson(const std::filesystem::path& path,
+                                                    bool* checked) {
+  const std::string description = kSnapshotFile;
+  HG_ASSIGN_OR_RETURN(*checked, CheckExportChecksums(path, {&description, 1}));
+  const std::string where = (path / kSnapshotFile).string();
+  HG_ASSIGN_OR_RETURN(const Json json, ReadDescription(path / kSnapshotFile));
+  HG_ASSIGN_OR_RETURN(const Json names, GetArray(json, "tensors", where));
+  std::vector<std::string> folders;
+  std::vector<std::string> checksums;
+  for (const Json& name : names) {
+    if (!name.is_string()) return DataLoss("{}: a tensor whose folder has no name", where);
+    folders.push_back(name.get<std::string>());
+    checksums.push_back(FolderChecksums(folders.back()));
+  }
+  if (*checked) HG_RETURN_IF_ERROR(CheckExportChecksums(path, checksums).status());
+  return folders;
+}
+
+Status CheckDistinct(const std::vector<TensorFolder>& tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (tensors[i].spec.ref != tensors[j].spec.ref) continue;
+      return DataLoss("{} and {} are both of {}: leave one out", tensors[j].path.string(),
+                      tensors[i].path.string(), tensors[i].spec.ref.ToString());
+    }
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -111,30 +168,36 @@ Status WriteTensorJson(const std::filesystem::path& folder, const MutableTensorS
   Json files = Json::array();
   for (const Column& column : state) files.push_back(column.file);
   const Json json = {{"spec", spec.ToJson()}, {"state", std::move(files)}, {"step", step}};
-  return WriteFileAtomically(folder / kSpecFile, PrintableJson(json));
+  HG_RETURN_IF_ERROR(WriteFileAtomically(folder / kSpecFile, PrintableJson(json)));
+  std::vector<std::string> written = {kSpecFile, kIdsFile, RowsColumn(spec).file};
+  for (const Column& column : state) written.push_back(column.file);
+  return WriteExportChecksums(folder, written);
 }
 
 Status WriteSnapshotJson(const std::filesystem::path& folder, const std::string& snapshot,
                          const std::vector<std::string>& tensors) {
   const Json json = {{"snapshot", snapshot}, {"tensors", tensors}};
-  return WriteFileAtomically(folder / kSnapshotFile, PrintableJson(json));
+  HG_RETURN_IF_ERROR(WriteFileAtomically(folder / kSnapshotFile, PrintableJson(json)));
+  std::vector<std::string> written = {kSnapshotFile};
+  for (const std::string& tensor : tensors) written.push_back(FolderChecksums(tensor));
+  return WriteExportChecksums(folder, written);
 }
 
-StatusOr<std::vector<TensorFolder>> OpenTensorFolders(const std::filesystem::path& path) {
-  std::vector<TensorFolder> folders;
+StatusOr<ExportFolder> OpenExport(const std::filesystem::path& path) {
+  ExportFolder folder{.tensors = {}, .checked = true};
   std::error_code ignored;
   if (!std::filesystem::exists(path / kSnapshotFile, ignored)) {
-    HG_ASSIGN_OR_RETURN(folders.emplace_back(), OpenTensorFolder(path));
-    return folders;
+    HG_ASSIGN_OR_RETURN(folder.tensors.emplace_back(), OpenTensorFolder(path, &folder.checked));
+    return folder;
   }
-  const std::string where = (path / kSnapshotFile).string();
-  HG_ASSIGN_OR_RETURN(const Json json, ReadDescription(path / kSnapshotFile));
-  HG_ASSIGN_OR_RETURN(const Json names, GetArray(json, "tensors", where));
-  for (const Json& name : names) {
-    if (!name.is_string()) return DataLoss("{}: a tensor whose folder has no name", where);
-    HG_ASSIGN_OR_RETURN(folders.emplace_back(), OpenTensorFolder(path / name.get<std::string>()));
+  HG_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                      ReadSnapshotJson(path, &folder.checked));
+  for (const std::string& name : names) {
+    HG_ASSIGN_OR_RETURN(folder.tensors.emplace_back(),
+                        OpenTensorFolder(path / name, &folder.checked));
   }
-  return folders;
+  HG_RETURN_IF_ERROR(CheckDistinct(folder.tensors));
+  return folder;
 }
 
 StatusOr<int64_t> RowsOf(const Stores& stores, const MutableTensorSpec& spec) {

@@ -28,7 +28,7 @@ struct Column {
 // Of the optimizer; maybe none.
 [[nodiscard]] std::vector<Column> StateColumns(const MutableTensorSpec& spec);
 
-// One tensor's folder, open and checked, but for its ids.
+// One tensor's folder, open and checked, but for its ids and values.
 struct TensorFolder {
   std::filesystem::path path;
   MutableTensorSpec spec;
@@ -49,8 +49,14 @@ struct TensorFolder {
 // How many rows are read or pushed at a time.
 [[nodiscard]] size_t RowsAtATime(size_t row_bytes);
 
-// Writes the description of a tensor's folder, and the one of a snapshot's, whose tensors' folders
-// are named.
+// What an import reads.
+struct ExportFolder {
+  std::vector<TensorFolder> tensors;  // each another tensor
+  bool checked = false;               // all files had checksums (export_checksums.h)
+};
+
+// Writes the description of a tensor's folder, whose other files are there, and the one of a
+// snapshot's, whose tensors' folders are named; then the checksums of the folder.
 [[nodiscard]] Status WriteTensorJson(const std::filesystem::path& folder,
                                      const MutableTensorSpec& spec,
                                      const std::vector<Column>& state, int64_t step);
@@ -58,11 +64,12 @@ struct TensorFolder {
                                        const std::string& snapshot,
                                        const std::vector<std::string>& tensors);
 
-// Opens a snapshot's folder, or a tensor's, and checks that the files fit each other.
+// Opens a snapshot's folder, or a tensor's, and checks that the files fit each other, and have
+// their checksums, if there are any.
 //   NotFound  a file is missing
-//   DataLoss  files that do not fit each other: path, what was found and what was expected
-[[nodiscard]] StatusOr<std::vector<TensorFolder>> OpenTensorFolders(
-    const std::filesystem::path& path);
+//   DataLoss  files that do not fit each other, or that were changed: path, what was found and what
+//             was expected
+[[nodiscard]] StatusOr<ExportFolder> OpenExport(const std::filesystem::path& path);
 
 // How many rows a tensor has in the store's graph. NotFound: a type that the graph does not have.
 [[nodiscard]] StatusOr<int64_t> RowsOf(const Stores& stores, const MutableTensorSpec& spec);

@@ -7,6 +7,7 @@
 
 #include "client/push_plan.h"
 #include "client/remote/state_call.h"
+#include "proto/wire/capabilities.h"
 #include "proto/wire/push.h"
 
 namespace halograph {
@@ -61,6 +62,8 @@ class PushCalls : public std::enable_shared_from_this<PushCalls> {
     int64_t lsn = 0;  // 0: it is not acknowledged
   };
 
+  // FailedPrecondition: an owner that does not know such pushes.
+  [[nodiscard]] Status CheckKind(const RowPush& push) const;
   [[nodiscard]] Status Plan(std::span<const MutableTensor* const> tensors);
   [[nodiscard]] bool Left() const;
   // The messages to a partition that the next round has.
@@ -85,12 +88,25 @@ class PushCalls : public std::enable_shared_from_this<PushCalls> {
   std::vector<std::vector<Sent>> under_way_;  // this round's, by part
 };
 
+Status PushCalls::CheckKind(const RowPush& push) const {
+  if (push.kind != PushKind::kBits) return OkStatus();
+  for (const ReplicaSet& owner : owners_) {
+    if (served_->FirstWithout(owner, wire::kPushBits) < 0) continue;
+    return FailedPrecondition(
+        "{}: rows that are not finite are pushed to servers that know \"{}\", and {} does not: "
+        "start a newer halograph-server there",
+        push.tensor.ToString(), wire::kPushBits, served_->Addresses(owner));
+  }
+  return OkStatus();
+}
+
 Status PushCalls::Plan(std::span<const MutableTensor* const> tensors) {
   int64_t planned = cluster_.rpc().options().max_message_bytes;
   for (int part = 0; part < cluster_.info().book.num_parts(); ++part) {
     HG_ASSIGN_OR_RETURN(owners_.emplace_back(), served_->OwnerSet(part));
     planned = std::min(planned, owners_.back().planned_bytes);
   }
+  for (const RowPush& push : pushes_) HG_RETURN_IF_ERROR(CheckKind(push));
   for (size_t i = 0; i < pushes_.size(); ++i) {
     const RowPush& push = pushes_[i];
     PushedTensor& share = shares_.emplace_back();

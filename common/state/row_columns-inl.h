@@ -73,7 +73,22 @@ HWY_INLINE HWY_ATTR void ForVectors(size_t dim, const Body& body) {
   if (column < dim) body(Part{dim - column}, column);
 }
 
-// Columns of a dtype as float32.
+// Has seen numbers: whether they were all finite. Costs an operation a vector.
+class SeenFinite {
+ public:
+  HWY_INLINE HWY_ATTR SeenFinite() : zero_(hn::Zero(LanesF32())) {}
+
+  HWY_INLINE HWY_ATTR void See(V v) { zero_ = hn::MulAdd(v, hn::Zero(LanesF32()), zero_); }
+  [[nodiscard]] HWY_INLINE HWY_ATTR bool all() const {
+    return hn::AllTrue(LanesF32(), hn::Eq(zero_, zero_));
+  }
+
+ private:
+  V zero_;  // NaN for good once an infinite or NaN number was seen
+};
+
+// Columns of a dtype as float32. kOverflow times a number is infinite if the number is in the
+// dtype, and for some that are just below.
 template <class Half>
 struct HalfFloats {
   template <class Access>
@@ -86,8 +101,12 @@ struct HalfFloats {
     access.Store(Half::Narrow(v), LanesU16(), reinterpret_cast<uint16_t*>(values) + column);
   }
 };
-using Float16s = HalfFloats<Float16Lanes>;
-using BFloat16s = HalfFloats<BFloat16Lanes>;
+struct Float16s : HalfFloats<Float16Lanes> {
+  static constexpr float kOverflow = 0x1.002p112F;  // from 65520 on
+};
+struct BFloat16s : HalfFloats<BFloat16Lanes> {
+  static constexpr float kOverflow = 0x1.0081p0F;  // from 0x1.ffp127 on
+};
 
 struct Float32s {
   template <class Access>
@@ -118,6 +137,17 @@ template <class To>
 HWY_ATTR void NarrowTo(const float* from, size_t dim, std::byte* to) {
   ForVectors(dim, [&](auto access, size_t c)
                       HWY_ATTR { To::Store(access, access.Load(LanesF32(), from + c), to, c); });
+}
+
+// To halves; `seen` sees what becomes infinite, too.
+template <class To>
+HWY_INLINE HWY_ATTR void NarrowTo(const float* from, size_t dim, std::byte* to, SeenFinite* seen) {
+  ForVectors(dim, [&](auto access, size_t c) HWY_ATTR {
+    const LanesF32 d;
+    const V v = access.Load(d, from + c);
+    seen->See(hn::Mul(v, hn::Set(d, To::kOverflow)));
+    To::Store(access, v, to, c);
+  });
 }
 
 }  // namespace

@@ -79,6 +79,28 @@ class Entries {
   size_t asked_;
 };
 
+// Float32 numbers of the state that a step changes.
+size_t ChangedState(const RowUpdate& update) {
+  const bool state = update.step != RowStep::kAdd && update.step != RowStep::kAssign;
+  return state ? update.layout.state_floats : 0;
+}
+
+// Of the rows whose first entry is among [begin, end): those of which a value, or a number of the
+// state that the step changed, is NaN or infinite.
+size_t CountNotFinite(const RowUpdate& update, size_t begin, size_t end) {
+  const RowLayout& layout = update.layout;
+  const Entries entries(update, begin);
+  const size_t state = ChangedState(update) * sizeof(float);
+  size_t count = 0;
+  for (size_t i = entries.NextRow(begin); i < end; i = entries.NextRow(i + 1)) {
+    const std::byte* const row = entries.Row(i);
+    const bool found = FindNotFinite(layout.dtype, {row, layout.value_bytes}).has_value() ||
+                       FindNotFinite(DType::kFloat32, {row + layout.state_at, state}).has_value();
+    count += found ? 1 : 0;
+  }
+  return count;
+}
+
 HWY_ATTR void Widen(const Entries::Values& values, size_t dim, float* to) {
   if (values.dtype == DType::kFloat32) return WidenTo<Float32s>(values.data, dim, to);
   if (values.dtype == DType::kFloat16) return WidenTo<Float16s>(values.data, dim, to);
@@ -107,37 +129,39 @@ HWY_ATTR const float* Sum(Entries& entries, size_t begin, size_t end, size_t dim
 // Applies a step to a row of float32 where it stands, and to another in float32 beside it.
 template <class Dtype, class Step>
 HWY_INLINE HWY_ATTR void UpdateRow(const Step& step, const RowLayout& layout, const float* g,
-                                   std::byte* row, float* wide) {
+                                   std::byte* row, float* wide, SeenFinite* seen) {
   const auto dim = static_cast<size_t>(layout.dim);
   auto* const state = reinterpret_cast<float*>(row + layout.state_at);
   if constexpr (std::is_same_v<Dtype, Float32s>) {
-    step.Apply(dim, g, reinterpret_cast<float*>(row), state);
+    step.Apply(dim, g, reinterpret_cast<float*>(row), state, seen);
   } else {
     WidenTo<Dtype>(row, dim, wide);
-    step.Apply(dim, g, wide, state);
-    NarrowTo<Dtype>(wide, dim, row);
+    step.Apply(dim, g, wide, state, seen);
+    NarrowTo<Dtype>(wide, dim, row, seen);
   }
 }
 
 template <class Dtype, class Step>
-HWY_ATTR void UpdateAll(const RowUpdate& update, size_t begin, size_t end) {
+HWY_ATTR size_t UpdateAll(const RowUpdate& update, size_t begin, size_t end) {
   const Step step(update.optimizer);
   Entries entries(update, begin);
   const auto dim = static_cast<size_t>(update.layout.dim);
   HWY_ALIGN float sum[kMaxTensorDim];  // no more than dim of them are touched
   HWY_ALIGN float wide[std::is_same_v<Dtype, Float32s> ? 1 : kMaxTensorDim];
+  SeenFinite seen;
   for (size_t i = entries.NextRow(begin); i < end;) {
     entries.AskAfter(i);
     const size_t next = entries.NextRow(i + 1);
     const size_t first = std::is_same_v<Step, AssignStep> ? next - 1 : i;
-    UpdateRow<Dtype>(step, update.layout, Sum(entries, first, next, dim, sum), entries.Row(i),
-                     wide);
+    UpdateRow<Dtype>(step, update.layout, Sum(entries, first, next, dim, sum), entries.Row(i), wide,
+                     &seen);
     i = next;
   }
+  return seen.all() ? 0 : CountNotFinite(update, begin, end);
 }
 
 template <class Step>
-HWY_ATTR void UpdateByDtype(const RowUpdate& update, size_t begin, size_t end) {
+HWY_ATTR size_t UpdateByDtype(const RowUpdate& update, size_t begin, size_t end) {
   switch (update.layout.dtype) {
     case DType::kFloat16:
       return UpdateAll<Float16s, Step>(update, begin, end);
@@ -148,7 +172,7 @@ HWY_ATTR void UpdateByDtype(const RowUpdate& update, size_t begin, size_t end) {
   }
 }
 
-HWY_ATTR void Update(const RowUpdate& update, size_t begin, size_t end) {
+HWY_ATTR size_t Update(const RowUpdate& update, size_t begin, size_t end) {
   switch (update.step) {
     case RowStep::kSgd:
       return UpdateByDtype<SgdStep>(update, begin, end);
@@ -165,6 +189,7 @@ HWY_ATTR void Update(const RowUpdate& update, size_t begin, size_t end) {
     case RowStep::kAssign:
       return UpdateByDtype<AssignStep>(update, begin, end);
   }
+  return 0;
 }
 
 HWY_ATTR void Write(const RowLayout& layout, const float* values, std::byte* row) {
@@ -211,8 +236,8 @@ HWY_EXPORT(Update);
 HWY_EXPORT(Write);
 HWY_EXPORT(HasNotFinite);
 
-void UpdateRows(const RowUpdate& update, size_t begin, size_t end) {
-  HWY_DYNAMIC_DISPATCH(Update)(update, begin, end);
+size_t UpdateRows(const RowUpdate& update, size_t begin, size_t end) {
+  return HWY_DYNAMIC_DISPATCH(Update)(update, begin, end);
 }
 
 void WriteRow(const RowLayout& layout, const float* values, std::byte* row) {
@@ -232,6 +257,12 @@ std::optional<size_t> FindNotFinite(DType dtype, std::span<const std::byte> valu
     return first + i;
   }
   return std::nullopt;
+}
+
+bool IsFiniteImage(const RowLayout& layout, const std::byte* image) {
+  const std::byte* const state = image + layout.value_bytes;
+  return !FindNotFinite(layout.dtype, {image, layout.value_bytes}).has_value() &&
+         !FindNotFinite(DType::kFloat32, {state, layout.state_floats * sizeof(float)}).has_value();
 }
 
 }  // namespace halograph

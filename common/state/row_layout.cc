@@ -11,19 +11,27 @@ size_t RoundUp(size_t bytes, size_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
 }
 
-size_t StateBytes(const RowOptimizer& optimizer, size_t dim) {
-  if (optimizer.kind == RowOptimizer::Kind::kNone) return 0;
+void SetState(const RowOptimizer& optimizer, size_t dim, RowLayout* layout) {
+  if (optimizer.kind == RowOptimizer::Kind::kNone) return;
   switch (StepOf(optimizer)) {
     case RowStep::kMomentum:
+      layout->state_floats = dim;
+      break;
     case RowStep::kAdagrad:
-      return dim * sizeof(float);
+      layout->state_floats = layout->squares = dim;
+      break;
     case RowStep::kRowAdagrad:
-      return sizeof(float);
+      layout->state_floats = layout->squares = 1;
+      break;
     case RowStep::kAdam:
-      return 2 * dim * sizeof(float) + sizeof(uint32_t);
+      layout->state_floats = 2 * dim;
+      layout->first_square = layout->squares = dim;
+      break;
     default:
-      return 0;
+      break;
   }
+  layout->state_bytes = layout->state_floats * sizeof(float);
+  if (optimizer.kind == RowOptimizer::Kind::kAdam) layout->state_bytes += sizeof(uint32_t);
 }
 
 }  // namespace
@@ -32,7 +40,7 @@ RowLayout RowLayout::Of(const MutableTensorSpec& spec) {
   RowLayout layout{.dtype = spec.dtype, .dim = spec.dim};
   layout.value_bytes = RowBytes(spec.dtype, spec.dim);
   layout.state_at = RoundUp(layout.value_bytes, sizeof(float));
-  layout.state_bytes = StateBytes(spec.optimizer, static_cast<size_t>(spec.dim));
+  SetState(spec.optimizer, static_cast<size_t>(spec.dim), &layout);
   // Rows begin with a cache line where that takes little memory: else they touch one line more.
   const size_t bytes = layout.state_at + layout.state_bytes;
   const size_t whole_lines = RoundUp(bytes, kCacheLineBytes);

@@ -20,6 +20,10 @@ struct RowLayout {
   size_t value_bytes = 4;
   size_t state_at = 4;
   size_t state_bytes = 0;
+  size_t state_floats = 0;  // float32 numbers at its start
+  // Those of them that are sums of squares, which are never below 0.
+  size_t first_square = 0;
+  size_t squares = 0;
   size_t stride = 4;  // from row to row
 
   // Of a row and its state as files hold them, without padding.

@@ -1,5 +1,6 @@
 #include "common/state/row_push.h"
 
+#include <cstring>
 #include <string>
 
 #include "common/state/row_kernels.h"
@@ -13,6 +14,32 @@ std::string NameOf(DType dtype) {
   return known ? std::string(DTypeName(dtype)) : fmt::format("unknown dtype {}", number);
 }
 
+float FloatAt(const std::byte* from) {
+  float value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+// NaN is not below 0.
+Status CheckImages(const MutableTensorSpec& spec, const RowPush& push) {
+  const RowLayout layout = RowLayout::Of(spec);
+  if (layout.squares == 0) return OkStatus();
+  const size_t first = layout.value_bytes + layout.first_square * sizeof(float);
+  for (size_t i = 0; i < push.ids.size(); ++i) {
+    const std::byte* const squares = push.rows.data() + i * layout.image_bytes() + first;
+    bool below = false;
+    for (size_t s = 0; s < layout.squares; ++s) below |= FloatAt(squares + s * sizeof(float)) < 0;
+    if (!below) continue;
+    size_t s = 0;
+    while (!(FloatAt(squares + s * sizeof(float)) < 0)) ++s;
+    return InvalidArgument(
+        "{}: the image pushed for id {}, at position {}, has {} for the sum of squares {} of its "
+        "optimizer state, which is never below 0; nothing was applied",
+        spec.ref.ToString(), push.ids[i], i, FloatAt(squares + s * sizeof(float)), s);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status CheckPushedRows(const MutableTensorSpec& spec, const RowPush& push) {
@@ -22,9 +49,9 @@ Status CheckPushedRows(const MutableTensorSpec& spec, const RowPush& push) {
                            spec.ref.ToString(), NameOf(dtype));
   }
   const bool image = push.kind == PushKind::kImage;
-  if (image && dtype != spec.dtype) {
-    return InvalidArgument("{}: images of {} rows; the tensor's are {}", spec.ref.ToString(),
-                           DTypeName(dtype), DTypeName(spec.dtype));
+  if (!MustBeFinite(push.kind) && dtype != spec.dtype) {
+    return InvalidArgument("{}: {} of {} rows; the tensor's are {}", spec.ref.ToString(),
+                           image ? "images" : "bits", DTypeName(dtype), DTypeName(spec.dtype));
   }
   const size_t row_bytes = PushedRowBytes(spec, push.kind, dtype);
   // Divided, not multiplied: a product of two values from outside could overflow.
@@ -41,6 +68,8 @@ Status CheckPushedRows(const MutableTensorSpec& spec, const RowPush& push) {
 }
 
 Status CheckPushedValues(const MutableTensorSpec& spec, const RowPush& push) {
+  if (push.kind == PushKind::kImage) return CheckImages(spec, push);
+  if (!MustBeFinite(push.kind)) return OkStatus();
   const auto found = FindNotFinite(push.dtype, push.rows);
   return found.has_value() ? NotFiniteAt(spec, push, *found) : OkStatus();
 }

@@ -24,6 +24,8 @@ enum class PushKind : uint8_t {
   // Row and optimizer state = an image of ReadSnapshot, bit by bit, finite or not; of duplicates
   // the last position counts. The push's dtype is the tensor's.
   kImage,
+  // Row = value, bit by bit, finite or not; the optimizer state stays. Else as kImage.
+  kBits,
 };
 
 // A push of synchronous training: step s is applied when the pushes of all ranks are there, sums in
@@ -88,15 +90,20 @@ struct StatePush {
 }
 
 // InvalidArgument naming the tensor, what was found and what fits:
-//   a dtype that cannot be pushed, or that there is none of; an image in another dtype than the
-//   tensor's
+//   a dtype that cannot be pushed, or that there is none of; an image or bits in another dtype than
+//   the tensor's
 //   rows that are not PushedRowBytes for each id
 //   a gradient to a tensor without an optimizer
 [[nodiscard]] Status CheckPushedRows(const MutableTensorSpec& spec, const RowPush& push);
 
-// Requires what CheckPushedRows checks, and no images: these may hold any bits. NotFiniteAt of the
-// first value that is NaN or infinite.
+// Requires what CheckPushedRows checks, of any kind. Of images InvalidArgument naming id, position
+// and value of the first sum of squares below 0, which no optimizer makes; of bits nothing; else
+// NotFiniteAt of the first value that is NaN or infinite.
 [[nodiscard]] Status CheckPushedValues(const MutableTensorSpec& spec, const RowPush& push);
+// Whether the values of a push of this kind must be finite.
+[[nodiscard]] constexpr bool MustBeFinite(PushKind kind) {
+  return kind != PushKind::kImage && kind != PushKind::kBits;
+}
 // InvalidArgument naming id, position, column and value of an element of the rows.
 [[nodiscard]] Status NotFiniteAt(const MutableTensorSpec& spec, const RowPush& push,
                                  size_t element);

@@ -1,6 +1,8 @@
 // What each optimizer, and a plain change, does to a row: w and its state after the sum g of its
 // gradients (mutable_tensor.h has the formulas), compiled for each instruction set. Every operation
-// is rounded by itself. For row_kernels.cc only.
+// is rounded by itself. `seen` sees enough of what it computed to tell whether all of w and the
+// state that it changed is finite: what makes other numbers infinite or NaN makes these so. For
+// row_kernels.cc only.
 
 // Highway's guard: once a target.
 #if defined(HALOGRAPH_COMMON_STATE_ROW_STEPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -36,12 +38,15 @@ class SgdStep {
   explicit SgdStep(const RowOptimizer& o)
       : decay_(static_cast<float>(o.weight_decay)), rate_(static_cast<float>(o.learning_rate)) {}
 
-  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* /*state*/) const {
+  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* /*state*/,
+                                 SeenFinite* seen) const {
     ForVectors(dim, [&](auto access, size_t c) HWY_ATTR {
       const LanesF32 d;
       const V old = access.Load(d, w + c);
       const V sum = Decayed(access, c, g, old, decay_);
-      access.Store(hn::Sub(old, hn::Mul(hn::Set(d, rate_), sum)), d, w + c);
+      const V now = hn::Sub(old, hn::Mul(hn::Set(d, rate_), sum));
+      seen->See(now);
+      access.Store(now, d, w + c);
     });
   }
 
@@ -57,14 +62,17 @@ class MomentumStep {
         rate_(static_cast<float>(o.learning_rate)),
         momentum_(static_cast<float>(o.momentum)) {}
 
-  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* m) const {
+  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* m,
+                                 SeenFinite* seen) const {
     ForVectors(dim, [&](auto access, size_t c) HWY_ATTR {
       const LanesF32 d;
       const V old = access.Load(d, w + c);
       const V sum = Decayed(access, c, g, old, decay_);
       const V moment = hn::Add(hn::Mul(hn::Set(d, momentum_), access.Load(d, m + c)), sum);
       access.Store(moment, d, m + c);
-      access.Store(hn::Sub(old, hn::Mul(hn::Set(d, rate_), moment)), d, w + c);
+      const V now = hn::Sub(old, hn::Mul(hn::Set(d, rate_), moment));
+      seen->See(now);
+      access.Store(now, d, w + c);
     });
   }
 
@@ -81,15 +89,19 @@ class AdagradStep {
         rate_(static_cast<float>(o.learning_rate)),
         epsilon_(static_cast<float>(o.epsilon)) {}
 
-  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* s) const {
+  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* s,
+                                 SeenFinite* seen) const {
     ForVectors(dim, [&](auto access, size_t c) HWY_ATTR {
       const LanesF32 d;
       const V old = access.Load(d, w + c);
       const V sum = Decayed(access, c, g, old, decay_);
       const V squares = hn::Add(access.Load(d, s + c), hn::Mul(sum, sum));
+      seen->See(squares);
       access.Store(squares, d, s + c);
       const V divisor = hn::Add(hn::Sqrt(squares), hn::Set(d, epsilon_));
-      access.Store(hn::Sub(old, hn::Div(hn::Mul(hn::Set(d, rate_), sum), divisor)), d, w + c);
+      const V now = hn::Sub(old, hn::Div(hn::Mul(hn::Set(d, rate_), sum), divisor));
+      seen->See(now);
+      access.Store(now, d, w + c);
     });
   }
 
@@ -106,14 +118,18 @@ class RowAdagradStep {
         rate_(static_cast<float>(o.learning_rate)),
         epsilon_(static_cast<float>(o.epsilon)) {}
 
-  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* s) const {
+  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* s,
+                                 SeenFinite* seen) const {
     *s += SumOfSquares(dim, g, w) / static_cast<float>(dim);
+    seen->See(hn::Set(LanesF32(), *s));
     const float rate = rate_ / (std::sqrt(*s) + epsilon_);
     ForVectors(dim, [&](auto access, size_t c) HWY_ATTR {
       const LanesF32 d;
       const V old = access.Load(d, w + c);
       const V sum = Decayed(access, c, g, old, decay_);
-      access.Store(hn::Sub(old, hn::Mul(hn::Set(d, rate), sum)), d, w + c);
+      const V now = hn::Sub(old, hn::Mul(hn::Set(d, rate), sum));
+      seen->See(now);
+      access.Store(now, d, w + c);
     });
   }
 
@@ -157,7 +173,8 @@ class AdamStep {
         rest1_(static_cast<float>(1 - o.beta1)),
         rest2_(static_cast<float>(1 - o.beta2)) {}
 
-  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* state) const {
+  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* state,
+                                 SeenFinite* seen) const {
     float* const m = state;
     float* const v = state + dim;
     uint32_t updates = 0;
@@ -175,9 +192,12 @@ class AdamStep {
       const V second = hn::Add(hn::Mul(hn::Set(d, beta2_), access.Load(d, v + c)),
                                hn::Mul(hn::Mul(hn::Set(d, rest2_), sum), sum));
       access.Store(first, d, m + c);
+      seen->See(second);
       access.Store(second, d, v + c);
       const V divisor = hn::Add(hn::Mul(hn::Sqrt(second), hn::Set(d, scale)), hn::Set(d, epsilon_));
-      access.Store(hn::Sub(old, hn::Div(hn::Mul(hn::Set(d, rate), first), divisor)), d, w + c);
+      const V now = hn::Sub(old, hn::Div(hn::Mul(hn::Set(d, rate), first), divisor));
+      seen->See(now);
+      access.Store(now, d, w + c);
     });
   }
 
@@ -195,19 +215,24 @@ class AddStep {
  public:
   explicit AddStep(const RowOptimizer& /*o*/) {}
 
-  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* /*state*/) const {
+  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* /*state*/,
+                                 SeenFinite* seen) const {
     ForVectors(dim, [&](auto access, size_t c) HWY_ATTR {
       const LanesF32 d;
-      access.Store(hn::Add(access.Load(d, w + c), access.Load(d, g + c)), d, w + c);
+      const V now = hn::Add(access.Load(d, w + c), access.Load(d, g + c));
+      seen->See(now);
+      access.Store(now, d, w + c);
     });
   }
 };
 
 class AssignStep {
  public:
+  // What is pushed is finite.
   explicit AssignStep(const RowOptimizer& /*o*/) {}
 
-  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* /*state*/) const {
+  HWY_INLINE HWY_ATTR void Apply(size_t dim, const float* g, float* w, float* /*state*/,
+                                 SeenFinite* /*seen*/) const {
     ForVectors(dim, [&](auto access, size_t c) HWY_ATTR {
       access.Store(access.Load(LanesF32(), g + c), LanesF32(), w + c);
     });

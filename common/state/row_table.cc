@@ -1,6 +1,7 @@
 #include "common/state/row_table.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -73,29 +74,45 @@ Status RowTable::CheckFinite(const PushedRows& pushed, int64_t dim) {
       ToFloat(pushed.dtype, pushed.values.data() + *found * DTypeSize(pushed.dtype)));
 }
 
-void RowTable::ApplyGradients(std::span<const PushedRows> lists, ThreadPool* pool) {
-  Apply(StepOf(spec_.optimizer), lists, pool);
+int64_t RowTable::ApplyGradients(std::span<const PushedRows> lists, ThreadPool* pool) {
+  return Apply(StepOf(spec_.optimizer), lists, pool);
 }
 
-void RowTable::Add(std::span<const PushedRows> lists, ThreadPool* pool) {
-  Apply(RowStep::kAdd, lists, pool);
+int64_t RowTable::Add(std::span<const PushedRows> lists, ThreadPool* pool) {
+  return Apply(RowStep::kAdd, lists, pool);
 }
 
-void RowTable::Assign(std::span<const PushedRows> lists, ThreadPool* pool) {
-  Apply(RowStep::kAssign, lists, pool);
+int64_t RowTable::Assign(std::span<const PushedRows> lists, ThreadPool* pool) {
+  return Apply(RowStep::kAssign, lists, pool);
 }
 
-void RowTable::AssignImages(std::span<const PushedRows> lists) {
+int64_t RowTable::AssignImages(std::span<const PushedRows> lists) {
+  int64_t not_finite = 0;
   for (const PushedRows& list : lists) {
     const std::byte* image = list.values.data();
     for (const int64_t row : list.rows) {
       LoadImage(row, image);
+      if (!IsFiniteImage(layout_, image)) ++not_finite;
       image += image_bytes();
     }
   }
+  return not_finite;
 }
 
-void RowTable::Apply(RowStep step, std::span<const PushedRows> lists, ThreadPool* pool) {
+int64_t RowTable::AssignBits(std::span<const PushedRows> lists) {
+  int64_t not_finite = 0;
+  for (const PushedRows& list : lists) {
+    const std::byte* values = list.values.data();
+    for (const int64_t row : list.rows) {
+      std::memcpy(Row(row), values, layout_.value_bytes);
+      if (FindNotFinite(layout_.dtype, {values, layout_.value_bytes}).has_value()) ++not_finite;
+      values += layout_.value_bytes;
+    }
+  }
+  return not_finite;
+}
+
+int64_t RowTable::Apply(RowStep step, std::span<const PushedRows> lists, ThreadPool* pool) {
   order_.Sort(lists, rows_);
   const RowUpdate update{.rows = memory_.data(),
                          .layout = layout_,
@@ -103,11 +120,15 @@ void RowTable::Apply(RowStep step, std::span<const PushedRows> lists, ThreadPool
                          .optimizer = spec_.optimizer,
                          .lists = lists,
                          .order = &order_};
+  std::atomic<int64_t> not_finite = 0;
   ParallelFor(pool, static_cast<int64_t>(order_.size()), ChunkOf(layout_),
-              [&update](int64_t begin, int64_t end) {
-                UpdateRows(update, static_cast<size_t>(begin), static_cast<size_t>(end));
+              [&](int64_t begin, int64_t end) {
+                const size_t count =
+                    UpdateRows(update, static_cast<size_t>(begin), static_cast<size_t>(end));
+                if (count > 0) not_finite += static_cast<int64_t>(count);
               });
   order_.Trim();
+  return not_finite;
 }
 
 void RowTable::Gather(std::span<const int64_t> rows, std::span<const int64_t> positions,

@@ -49,13 +49,18 @@ class RowTable {
   // Assign leave optimizer state as it is. Requires valid rows, whole finite values, and for
   // gradients an optimizer. Throws std::bad_alloc (16 bytes an entry); nothing was applied then.
   // Memory for the next push is kept, at most 16 MiB.
-  void ApplyGradients(std::span<const PushedRows> lists, ThreadPool* pool);
-  void Add(std::span<const PushedRows> lists, ThreadPool* pool);
+  //
+  // How many rows they left not finite: with a value that is infinite or NaN, or with such a number
+  // in the optimizer state, if they change it.
+  int64_t ApplyGradients(std::span<const PushedRows> lists, ThreadPool* pool);
+  int64_t Add(std::span<const PushedRows> lists, ThreadPool* pool);
   // The last place counts.
-  void Assign(std::span<const PushedRows> lists, ThreadPool* pool);
+  int64_t Assign(std::span<const PushedRows> lists, ThreadPool* pool);
   // The lists' values are images of rows, as SaveImage gives them, of any numbers. The last place
-  // counts. Never throws.
-  void AssignImages(std::span<const PushedRows> lists);
+  // counts. Never throws. How many of the images are not finite.
+  int64_t AssignImages(std::span<const PushedRows> lists);
+  // The same of rows without their state, which stays as it is. The lists' dtype is the table's.
+  int64_t AssignBits(std::span<const PushedRows> lists);
 
   // Row rows[i] goes to out + positions[i] * row_bytes, or to place i if `positions` is empty.
   void Gather(std::span<const int64_t> rows, std::span<const int64_t> positions,
@@ -73,7 +78,7 @@ class RowTable {
   [[nodiscard]] std::byte* Row(int64_t row) const {
     return memory_.data() + static_cast<size_t>(row) * layout_.stride;
   }
-  void Apply(RowStep step, std::span<const PushedRows> lists, ThreadPool* pool);
+  int64_t Apply(RowStep step, std::span<const PushedRows> lists, ThreadPool* pool);
 
   MutableTensorSpec spec_;
   RowLayout layout_;

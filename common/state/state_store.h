@@ -111,6 +111,9 @@ struct MutableTensorStats {
   int64_t memory_bytes = 0;  // without rows that are beyond memory
   int64_t pushes = 0;        // since it was created
   int64_t pushed_rows = 0;
+  // Rows that a push left with a value, or a number of the optimizer state that it changed, that is
+  // infinite or NaN: each time, since the store was opened, without what was replayed.
+  int64_t not_finite_rows = 0;
   int64_t lsn = 0;    // applied: every push of the tensor up to here is in its rows
   int64_t step = -1;  // the last step applied; -1: none
   // Applied LSN minus the `min_lsn` of the oldest reader of the last minute or so, when it pulled:
@@ -198,7 +201,8 @@ class StateStore {
   // and are waited for together: at SyncLevel::kAlways they take one sync, up to segment_bytes of
   // them.
   //   NotFound            unknown tensor: what exists is named
-  //   InvalidArgument     shape, dtype, kind or step that does not fit; a NaN or infinite value:
+  //   InvalidArgument     shape, dtype, kind or step that does not fit; a NaN or infinite value
+  //                       (but of kImage and kBits); a sum of squares of an image that is below 0:
   //                       the id is named. Nothing was applied
   //   OutOfRange          an id not owned here
   //   FailedPrecondition  a step that is over; world sizes that differ; a rank that pushes a step

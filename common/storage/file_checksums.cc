@@ -14,14 +14,17 @@ int64_t ChunkCount(int64_t bytes) {
   return bytes / kChecksumChunkBytes + (bytes % kChecksumChunkBytes != 0 ? 1 : 0);
 }
 
+// What a scan has in memory at a time.
+constexpr size_t kScanBytes = size_t{4} << 20;
+
 // The checksum of chunk `index`; its pages are let go again, so that a scan stays small.
 std::string ChunkChecksum(const MappedFile& file, int64_t index) {
   const auto offset = static_cast<size_t>(index * kChecksumChunkBytes);
   const size_t length =
       std::min(static_cast<size_t>(kChecksumChunkBytes), file.bytes().size() - offset);
-  std::string hex = Hex64(Checksum64(file.bytes().subspan(offset, length)));
-  file.Release(offset, length);
-  return hex;
+  return Hex64(
+      Checksum64(file.bytes().subspan(offset, length), kScanBytes,
+                 [&](size_t at, size_t piece_bytes) { file.Release(offset + at, piece_bytes); }));
 }
 
 StatusOr<MappedFile> OpenForScan(const fs::path& path) {

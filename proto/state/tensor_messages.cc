@@ -28,6 +28,7 @@ static_assert(Same(PushKind::kGradient, v1::PUSH_GRADIENT));
 static_assert(Same(PushKind::kAdd, v1::PUSH_ADD));
 static_assert(Same(PushKind::kAssign, v1::PUSH_ASSIGN));
 static_assert(Same(PushKind::kImage, v1::PUSH_IMAGE));
+static_assert(Same(PushKind::kBits, v1::PUSH_BITS));
 
 Status Unknown(const MutableTensorSpec& spec, std::string_view what, int value) {
   return InvalidArgument("{}: {} {} is unknown to this build", spec.ref.ToString(), what, value);
@@ -113,6 +114,7 @@ void ToProto(int part, const StateStats& stats, v1::PartState* out) {
     of_tensor->set_step(tensor.step);
     of_tensor->set_refused(tensor.refused);
     of_tensor->set_staleness(tensor.staleness);
+    of_tensor->set_not_finite_rows(tensor.not_finite_rows);
   }
   out->set_lsn(stats.lsn);
   out->set_synced_lsn(stats.synced_lsn);
@@ -147,6 +149,7 @@ StatusOr<StateStats> ToStats(const v1::PartState& wire) {
     tensor.step = of_tensor.step();
     tensor.refused = of_tensor.refused();
     tensor.staleness = of_tensor.staleness();
+    tensor.not_finite_rows = of_tensor.not_finite_rows();
   }
   return stats;
 }

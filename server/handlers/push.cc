@@ -32,7 +32,7 @@ StatusOr<StatePush> ToStatePush(wire::PushRequest owned) {
         "to a part from 1",
         of_store.push.tensor.ToString(), header.client, header.sequence);
   }
-  if (header.kind > static_cast<uint32_t>(PushKind::kImage)) {
+  if (header.kind > static_cast<uint32_t>(PushKind::kBits)) {
     return InvalidArgument("{}: kind {} is unknown to this server", of_store.push.tensor.ToString(),
                            header.kind);
   }

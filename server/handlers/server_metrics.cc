@@ -110,6 +110,17 @@ Samples Staleness(const std::map<int, StateStats>& states) {
   return samples;
 }
 
+Samples NotFiniteRows(const std::map<int, StateStats>& states) {
+  Samples samples;
+  for (const auto& [part, stats] : states) {
+    for (const MutableTensorStats& tensor : stats.tensors) {
+      samples.push_back(
+          {{std::to_string(part), TensorLabel(tensor.spec.ref)}, ToDouble(tensor.not_finite_rows)});
+    }
+  }
+  return samples;
+}
+
 int64_t MemoryOf(const StateStats& stats) {
   int64_t bytes = 0;
   for (const MutableTensorStats& tensor : stats.tensors) bytes += tensor.memory_bytes;
@@ -158,6 +169,10 @@ void AddStateMetrics(const std::shared_ptr<const ServedGraph>& graph, const Serv
   add->Gauges("halograph_state_staleness_pushes", kNone,
               "Pushes applied beyond those that the oldest reader knew of.", {"part", "tensor"},
               [states, reader = states->AddReader()] { return Staleness(*states->Get(reader)); });
+  add->Counters(
+      "halograph_state_not_finite_rows_total", kNone,
+      "Rows that a push left with an infinite or NaN value or optimizer state.", {"part", "tensor"},
+      [states, reader = states->AddReader()] { return NotFiniteRows(*states->Get(reader)); });
   const auto room = std::make_shared<BackgroundValue<std::map<int, DiskRoom>>>(
       [graph, folder = state.folder](const CancelToken&) {
         return DiskRoomOfParts(*graph, folder);

@@ -466,6 +466,41 @@ void AValueThatIsNotFiniteKeepsAllOfAPushOut(const StoreKind& kind) {
   }
 }
 
+void BitsAreAssignedWhateverTheyAreAndTheStateStays(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(2), kind);
+  ASSERT_TRUE(tensors.ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(1, Adagrad())).ok());
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const std::vector<int64_t> ids = {0, 59, 5};
+  const std::vector<float> first = tensors.Pull(ids, 1, tensors.Push(ids, {2, 2, 2}));
+  tensors.Push({0, 59}, {kInf, std::numeric_limits<float>::quiet_NaN()}, PushKind::kBits);
+  PushMark mark = tensors.Push({5, 0}, {-0.0F, -kInf}, PushKind::kBits);
+  const std::vector<float> odd = tensors.Pull(ids, 1, mark);
+  EXPECT_EQ(odd[0], -kInf);
+  EXPECT_TRUE(std::isnan(odd[1]));
+  EXPECT_TRUE(std::signbit(odd[2]));
+  // The second gradient of each, and not the first.
+  mark = tensors.Push(ids, {0, 0, 0}, PushKind::kBits);
+  const std::vector<float> second = tensors.Pull(ids, 1, tensors.Push(ids, {2, 2, 2}));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_GT(second[i], first[i]) << "its sum of squares is larger";
+  }
+}
+
+// It asks whether more could be pushed.
+void APushWithoutRowsIsCheckedAndChangesNothing(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(2), kind);
+  ASSERT_TRUE(tensors.ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(1)).ok());
+  for (const PushKind of : {PushKind::kAdd, PushKind::kAssign, PushKind::kImage, PushKind::kBits}) {
+    tensors.Push({}, {}, of);
+  }
+  ExpectError(tensors.TryPush({}, {}).status(), absl::StatusCode::kInvalidArgument, "optimizer");
+  ExpectError(tensors.TryPush({}, {}, PushKind::kBits, {}, {false, "node", "none"}).status(),
+              absl::StatusCode::kNotFound, "none");
+  EXPECT_THAT(tensors.Pull({0, 59}, 1), ElementsAre(0, 0));
+}
+
 void ADroppedTensorIsGoneAndItsNameFree(const StoreKind& kind) {
   Tensors tensors(SmallGraph(2), kind);
   ASSERT_TRUE(tensors.ok());
@@ -666,6 +701,9 @@ void RegisterMutableConformance(const StoreKind& kind) {
   add("APullThatWaitsInVainSaysForWhom", APullThatWaitsInVainSaysForWhom);
   add("BadPushesAreRefusedAndNothingIsApplied", BadPushesAreRefusedAndNothingIsApplied);
   add("AValueThatIsNotFiniteKeepsAllOfAPushOut", AValueThatIsNotFiniteKeepsAllOfAPushOut);
+  add("BitsAreAssignedWhateverTheyAreAndTheStateStays",
+      BitsAreAssignedWhateverTheyAreAndTheStateStays);
+  add("APushWithoutRowsIsCheckedAndChangesNothing", APushWithoutRowsIsCheckedAndChangesNothing);
   add("ADroppedTensorIsGoneAndItsNameFree", ADroppedTensorIsGoneAndItsNameFree);
   add("FeaturesAndTensorsComeInOnePull", FeaturesAndTensorsComeInOnePull);
   add("PushesOfOneCallAreAnsweredInOrder", PushesOfOneCallAreAnsweredInOrder);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Mutable tensors as an operator meets them: servers that are killed, snapshots, files."""
 import json
+import math
 import shutil
 import signal
 
@@ -49,6 +50,7 @@ class StateBase(CoraInTwoTest):
         """Sets all rows, by way of a folder as export makes it."""
         folder = self.export(name)
         npy.save(folder / "rows.npy", "<f4", (NODES, DIM), values)
+        (folder / "checksums.json").unlink()  # it was changed on purpose
         must(self.ctl("import", "--input", folder))
 
 
@@ -168,6 +170,7 @@ class FilesTest(StateBase):
         edges = len(begun) // 2
         npy.save(self.box.folder / "begun" / "rows.npy", "<f4", (edges, 2),
                  [float(edge * 2 + column) for edge in range(edges) for column in (0, 1)])
+        (self.box.folder / "begun" / "checksums.json").unlink()
         must(self.ctl("import", "--input", self.box.folder / "begun"))
         must(self.ctl("snapshot", "--name", "kept"))
         kept = rows("kept", "--name", "kept")
@@ -212,8 +215,63 @@ class FilesTest(StateBase):
         self.assertCode(1, self.ctl("import", "--input", folder), "rows.npy", f"[{NODES}, {DIM}]")
         npy.save(folder / "rows.npy", "<f4", (1, DIM), [0.0] * DIM)
         npy.save(folder / "ids.npy", "<i8", (1,), [NODES])
+        self.assertCode(1, self.ctl("import", "--input", folder), "ids.npy", "remove", "checksums.json")
+        (folder / "checksums.json").unlink()
         self.assertCode(1, self.ctl("import", "--input", folder), "ids.npy", f"id {NODES}")
         self.assertCode(1, self.ctl("export", *NODE_TENSOR, "--output", folder), str(folder))
+
+
+    def test_what_export_wrote_is_taken_back_bit_for_bit_also_infinite_and_nan_rows(self):
+        self.serve()
+        self.create("--optimizer", "adagrad")
+        result = must(self.ctl("import", "--input", self.export("finite")))
+        self.assertNotIn("not finite", result.out)
+        self.assertNotIn("checksums", result.out)
+        odd = values(3)
+        odd[5], odd[6], odd[DIM * 9] = math.inf, math.nan, -math.inf  # rows 1, 2 and 9
+        folder = self.export("odd")
+        npy.save(folder / "rows.npy", "<f4", (NODES, DIM), odd)
+        (folder / "checksums.json").unlink()
+        result = must(self.ctl("import", "--input", folder))
+        self.assertIn("3 of these rows are not finite", result.out)
+        self.assertIn("no checksums", result.out)
+        wanted = (folder / "rows.npy").read_bytes()[-4 * NODES * DIM:]
+        again = self.export("again")
+        self.assertEqual(wanted, (again / "rows.npy").read_bytes()[-4 * NODES * DIM:])
+        parts = json.loads(must(self.ctl("list", "--json")).out)
+        self.assertEqual(3, sum(part["tensors"][0]["not_finite_rows"] for part in parts))
+        # With the optimizer's state.
+        must(self.ctl("snapshot", "--name", "kept"))
+        kept = self.box.folder / "kept"
+        must(self.ctl("export", "--name", "kept", "--output", kept))
+        must(self.ctl("drop", *NODE_TENSOR))
+        result = must(self.ctl("import", "--input", kept))
+        self.assertIn("3 of these rows are not finite", result.out)
+        self.assertNotIn("checksums", result.out)
+        self.assertEqual(wanted, (self.export("last") / "rows.npy").read_bytes()[-4 * NODES * DIM:])
+
+    def test_a_folder_that_was_damaged_is_refused_and_the_tensor_stays_readable(self):
+        self.serve()
+        self.create("--optimizer", "adagrad")
+        must(self.ctl("snapshot", "--name", "kept"))
+        folder = self.box.folder / "kept"
+        must(self.ctl("export", "--name", "kept", "--output", folder))
+        for name in ("snapshot.json", "tensor-0000/ids.npy", "tensor-0000/sum.npy",
+                     "tensor-0000/tensor.json", "tensor-0000/checksums.json"):
+            path = folder / name
+            data = bytearray(path.read_bytes())
+            data[-2] ^= 1
+            path.write_bytes(data)
+            self.assertCode(1, self.ctl("import", "--input", folder), name)
+            data[-2] ^= 1
+            path.write_bytes(data)
+            must(self.ctl("export", *NODE_TENSOR, "--output", self.box.folder / name.replace("/", "-")))
+        must(self.ctl("import", "--input", folder))
+        (folder / "checksums.json").unlink()
+        (folder / "tensor-0000" / "checksums.json").unlink()
+        npy.save(folder / "tensor-0000" / "sum.npy", "<f4", (NODES, DIM), [-1.0] * NODES * DIM)
+        self.assertCode(1, self.ctl("import", "--input", folder), "sum of squares", "id 0")
+        self.assertNotIn("importing", must(self.ctl("list")).out)
 
 
 class CommandTest(StateBase):

@@ -170,6 +170,7 @@ MutableTensorStats Store::StatsOf(const LiveTensor& tensor) const {
   stats.memory_bytes = tensor.memory_bytes;
   stats.pushes = progress.pushes;
   stats.pushed_rows = progress.pushed_rows;
+  stats.not_finite_rows = tensor.not_finite_rows;
   stats.lsn = AppliedLsn(tensor);
   stats.staleness = progress.staleness.Value(env_.scheduler().NowNs());
   stats.step = progress.applied_step;

@@ -60,6 +60,7 @@ Status Store::Begin() {
   HG_RETURN_IF_ERROR(ClearLeftFiles());
   if (!log_->loss().damage.ok()) HG_RETURN_IF_ERROR(AcceptLoss());
   taken_pushes_ = taken_rows_ = 0;  // without what was replayed
+  for (const auto& [number, tensor] : tensors_) tensor->not_finite_rows = 0;
   checkpointed_ns_ = env_.scheduler().NowNs();
   recovery_seconds_ = static_cast<double>(checkpointed_ns_ - begin) * 1e-9;
   checkpointer_ = std::make_unique<BackgroundWork>("hg-checkpoint", env_.scheduler(),

@@ -191,7 +191,8 @@ StatusOr<LogRecord> Store::Prepare(const LiveTensor& tensor, const StatePush& re
                  .rows = push.rows};
   record.id = request.id;
   record.ids_checksum = PartChecksum(std::as_bytes(push.ids));
-  if (push.kind == PushKind::kImage) {
+  if (!MustBeFinite(push.kind)) {
+    HG_RETURN_IF_ERROR(CheckPushedValues(spec, push));
     record.rows_checksum = PartChecksum(push.rows, share.pool());
   } else {
     HG_ASSIGN_OR_RETURN(record.rows_checksum, CheckValues(spec, push, share.pool()));

@@ -152,7 +152,7 @@ Status PartStates::CheckWhole(const TensorRef& ref) const {
 }
 
 Status PartStates::CheckPush(const TensorRef& ref, PushKind kind) const {
-  if (kind == PushKind::kAssign || kind == PushKind::kImage) return OkStatus();
+  if (kind == PushKind::kAssign || !MustBeFinite(kind)) return OkStatus();
   return CheckWhole(ref);
 }
 

@@ -609,6 +609,37 @@ class MoveTest : public StateTest {
     EXPECT_TRUE(counts.ok()) << ToString(counts.status());
     return Arrays(path);
   }
+  // Global ids of a tensor by original id.
+  static int64_t GlobalId(const Served& served, const MutableTensorSpec& spec, size_t original) {
+    return spec.placement == Placement::kNodes   ? served.ids[original]
+           : spec.placement == Placement::kEdges ? served.edges[original]
+                                                 : static_cast<int64_t>(original);
+  }
+  // Finite values that make rows 3 and 4 infinite, then row 3 NaN, in every tensor.
+  void PushTooMuch(Served& served) const {
+    CallContext context;
+    for (const float value : {3e38F, -3e38F}) {
+      for (const MutableTensorSpec& spec : specs_) {
+        std::vector<int64_t> ids(2, GlobalId(served, spec, 3));
+        if (value > 0) ids.insert(ids.end(), 2, GlobalId(served, spec, 4));
+        const std::vector<float> rows(ids.size() * kDim, value);
+        const auto pushed = PushOne(*served.stores.rows,
+                                    {.tensor = spec.ref,
+                                     .kind = PushKind::kAdd,
+                                     .ids = ids,
+                                     .rows = std::as_bytes(std::span(rows))},
+                                    context);
+        ASSERT_TRUE(pushed.ok()) << ToString(pushed.status());
+      }
+    }
+  }
+  // As in exports of older versions.
+  static void RemoveChecksums(const std::filesystem::path& files) {
+    std::filesystem::remove(files / "checksums.json");
+    for (const auto& entry : std::filesystem::directory_iterator(files)) {
+      if (entry.is_directory()) std::filesystem::remove(entry.path() / "checksums.json");
+    }
+  }
   // Of a snapshot's folder.
   std::vector<std::vector<std::byte>> Arrays(const std::filesystem::path& path) const {
     std::vector<std::vector<std::byte>> files;
@@ -864,9 +895,206 @@ TEST_F(MoveTest, WhatIsMissingIsAnErrorAndNothingChanges) {
   std::filesystem::remove(tensor / "ids.npy");
   std::vector<int64_t> ids(kRows, 5);
   ASSERT_TRUE(WriteNpy<int64_t>(tensor / "ids.npy", ids).ok());
+  refused(absl::StatusCode::kDataLoss, {"ids.npy", "checksum", "remove"});
+  RemoveChecksums(files);
   refused(absl::StatusCode::kDataLoss, {"ids.npy", "199 of which are missing"});
   EXPECT_TRUE(served.stores.admin->List(context)->empty()) << "none was created";
   EXPECT_FALSE(before.empty());
+}
+
+// Export wrote it, so import takes it, bit by bit.
+TEST_F(MoveTest, RowsThatAreNotFiniteComeBackBitForBitAndAreTold) {
+  Served from = ServeParts(two_, "of-two");
+  CallContext context;
+  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*from.stores.admin, spec).ok());
+  Train(from, 0);
+  PushTooMuch(from);
+  const auto expected = Images(from, "from");
+  const std::filesystem::path files = folder_.path() / "images-from";
+  Served to = ServeParts(three_, "of-three");
+  const auto imported = ImportTensors(to.stores, files, context);
+  ASSERT_TRUE(imported.ok()) << ToString(imported.status());
+  EXPECT_EQ(imported->not_finite_rows, 2 * 5);
+  EXPECT_TRUE(imported->checked);
+  EXPECT_EQ(Images(to, "to"), expected);
+  int64_t counted = 0;
+  for (const auto& server : to.servers) {
+    for (const ServerStatus& status : AskStatus(Options({server->address()}))) {
+      for (const auto& [part, state] : status.state) {
+        for (const MutableTensorStats& tensor : state.tensors) counted += tensor.not_finite_rows;
+      }
+    }
+  }
+  EXPECT_EQ(counted, 2 * 5);
+  RemoveChecksums(files);
+  const auto old = ImportTensors(to.stores, files, context);
+  ASSERT_TRUE(old.ok()) << ToString(old.status());
+  EXPECT_FALSE(old->checked);
+  EXPECT_EQ(Images(to, "again"), expected);
+}
+
+// Rows alone: the optimizer's state stays.
+TEST_F(MoveTest, RowsWithoutStateThatAreNotFiniteComeBackBitForBit) {
+  Served from = ServeParts(two_, "of-two");
+  Served to = ServeParts(three_, "of-three");
+  CallContext context;
+  for (Served* served : {&from, &to}) {
+    for (const MutableTensorSpec& spec : specs_) {
+      ASSERT_TRUE(Create(*served->stores.admin, spec).ok());
+    }
+    Train(*served, 0);
+  }
+  PushTooMuch(from);
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    const std::filesystem::path files = folder_.path() / fmt::format("rows-{}", i);
+    ASSERT_TRUE(ExportTensor(from.stores, specs_[i], files, context).ok());
+    const auto imported = ImportTensors(to.stores, files, context);
+    ASSERT_TRUE(imported.ok()) << ToString(imported.status());
+    EXPECT_EQ(imported->not_finite_rows, 2);
+  }
+  EXPECT_EQ(Images(to, "to"), Images(from, "from")) << "adding has left the state as it was, too";
+}
+
+// Whatever an import is refused for.
+TEST_F(MoveTest, ARefusedImportLeavesEveryTensorReadable) {
+  Served from = ServeParts(two_, "of-two");
+  specs_.resize(2);  // adam, adagrad
+  CallContext context;
+  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*from.stores.admin, spec).ok());
+  Train(from, 0);
+  PushTooMuch(from);
+  const auto before = Images(from, "s");
+  const std::filesystem::path whole = folder_.path() / "images-s";
+  const std::filesystem::path files = folder_.path() / "files";
+  const std::filesystem::path tensor = files / "tensor-0001";
+  const auto unchanged = [&](const Stores& stores) {
+    const auto listed = stores.admin->List(context);
+    ASSERT_TRUE(listed.ok()) << ToString(listed.status());
+    for (const MutableTensorState& state : *listed) EXPECT_FALSE(state.importing);
+    std::vector<float> row(kDim);
+    for (const MutableTensorSpec& spec : specs_) {
+      const Status pulled = PullOne(*stores.rows, spec.ref, std::vector<int64_t>{5},
+                                    std::as_writable_bytes(std::span(row)));
+      EXPECT_TRUE(pulled.ok()) << ToString(pulled);
+    }
+  };
+  const auto refused = [&](absl::StatusCode code, const std::vector<std::string>& texts,
+                           const std::function<void()>& damage) {
+    std::filesystem::remove_all(files);
+    std::filesystem::copy(whole, files, std::filesystem::copy_options::recursive);
+    damage();
+    ExpectError(ImportTensors(from.stores, files, context).status(), code, texts);
+    unchanged(from.stores);
+  };
+  refused(absl::StatusCode::kDataLoss, {"tensor-0001", "id 7,", "sum of squares 2", "-1"}, [&] {
+    RemoveChecksums(files);
+    std::vector<float> sums(kRows * kDim, 1);
+    sums[7 * kDim + 2] = -1;
+    std::filesystem::remove(tensor / "sum.npy");
+    ASSERT_TRUE(WriteNpy<float>(tensor / "sum.npy", sums, kDim).ok());
+  });
+  std::vector<int64_t> ids(kRows);
+  std::iota(ids.begin(), ids.end(), 0);
+  const auto with_ids = [&] {
+    RemoveChecksums(files);
+    std::filesystem::remove(tensor / "ids.npy");
+    ASSERT_TRUE(WriteNpy<int64_t>(tensor / "ids.npy", ids).ok());
+  };
+  ids[6] = 5;
+  refused(absl::StatusCode::kDataLoss, {"ids.npy", "(id 6)", "id 5 stands twice"}, with_ids);
+  ids[6] = kRows;
+  refused(absl::StatusCode::kNotFound, {"ids.npy", "id 200 at position 6"}, with_ids);
+  refused(absl::StatusCode::kDataLoss, {"tensor-0000", "tensor-0001", "both of"}, [&] {
+    RemoveChecksums(files);
+    std::filesystem::copy(files / "tensor-0000" / "tensor.json", tensor / "tensor.json",
+                          std::filesystem::copy_options::overwrite_existing);
+    for (const char* file : {"m.npy", "v.npy", "updates.npy"}) {
+      std::filesystem::copy(files / "tensor-0000" / file, tensor / file);
+    }
+  });
+  // The stores have another tensor of the second one's name.
+  ASSERT_TRUE(from.stores.admin->Drop(specs_[1].ref, context).ok());
+  MutableTensorSpec other = specs_[1];
+  other.optimizer.learning_rate = 0.5;
+  ASSERT_TRUE(Create(*from.stores.admin, other).ok());
+  refused(absl::StatusCode::kInvalidArgument, {"tensor-0001", "learning_rate"}, [] {});
+  EXPECT_FALSE(before.empty());
+}
+
+// Rows alone without ids that are missing, or that are there twice.
+TEST_F(MoveTest, RowsWithoutStateMustBeAllToo) {
+  Served served = ServeParts(two_, "of-two");
+  CallContext context;
+  for (const size_t i : {size_t{0}, size_t{3}}) {  // of nodes, and of no graph object
+    const MutableTensorSpec& spec = specs_[i];
+    ASSERT_TRUE(Create(*served.stores.admin, spec).ok());
+    const std::filesystem::path files = folder_.path() / fmt::format("rows-{}", i);
+    ASSERT_TRUE(ExportTensor(served.stores, spec, files, context).ok());
+    std::filesystem::remove(files / "checksums.json");
+    std::vector<int64_t> ids(kRows);
+    std::iota(ids.begin(), ids.end(), 0);
+    ids[0] = 199;
+    std::filesystem::remove(files / "ids.npy");
+    ASSERT_TRUE(WriteNpy<int64_t>(files / "ids.npy", ids).ok());
+    ExpectError(ImportTensors(served.stores, files, context).status(), absl::StatusCode::kDataLoss,
+                {"ids.npy", "(id 0)", "id 199 stands twice"});
+    std::filesystem::remove(files / "ids.npy");
+    std::filesystem::remove(files / "rows.npy");
+    ids = {0, 199};
+    ASSERT_TRUE(WriteNpy<int64_t>(files / "ids.npy", ids).ok());
+    ASSERT_TRUE(WriteNpy<float>(files / "rows.npy", std::vector<float>(2 * kDim), kDim).ok());
+    ExpectError(ImportTensors(served.stores, files, context).status(), absl::StatusCode::kDataLoss,
+                {"ids.npy", "2 ids for 200 rows", "(id 1)"});
+    EXPECT_FALSE(served.stores.admin->List(context)->front().importing);
+  }
+}
+
+// It is asked before anything is marked; a mark that is refused takes the others away again.
+TEST_F(MoveTest, AnImportThatServersRefuseLeavesTensorsReadable) {
+  Served from = ServeParts(two_, "of-two");
+  specs_.resize(2);
+  CallContext context;
+  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*from.stores.admin, spec).ok());
+  Train(from, 0);
+  PushTooMuch(from);
+  const std::filesystem::path rows = folder_.path() / "rows";
+  ASSERT_TRUE(ExportTensor(from.stores, specs_[0], rows, context).ok());
+  static_cast<void>(Images(from, "s"));
+  bool old = true;
+  int marks_taken = 1;
+  const FakeServer between([&](const FakeCall& call) {
+    if (call.method == "KVService/CreateTensor" &&
+        call.request.find("import-mark-") != std::string::npos && marks_taken-- == 0) {
+      return FakeAnswer{.status = ResourceExhausted("no room"), .bytes = {}, .pushback_ms = {}};
+    }
+    FakeAnswer answer = Forward(from.servers[1]->address(), call);
+    if (old && call.method == "GraphService/Describe") {
+      v1::DescribeReply reply;
+      EXPECT_TRUE(reply.ParseFromString(answer.bytes));
+      auto* known = reply.mutable_capabilities();
+      known->erase(std::find(known->begin(), known->end(), "push-bits"));
+      answer.bytes = reply.SerializeAsString();
+    }
+    return answer;
+  });
+  const auto unmarked = [&] {
+    const auto listed = from.stores.admin->List(context);
+    ASSERT_TRUE(listed.ok()) << ToString(listed.status());
+    for (const MutableTensorState& state : *listed) EXPECT_FALSE(state.importing);
+  };
+  {
+    const Stores stores = Open(Options({from.servers[0]->address(), between.address()}));
+    ExpectError(ImportTensors(stores, rows, context).status(),
+                absl::StatusCode::kFailedPrecondition, {between.address(), "push-bits", "newer"});
+    unmarked();
+  }
+  old = false;
+  const Stores stores = Open(Options({from.servers[0]->address(), between.address()}));
+  ExpectError(ImportTensors(stores, folder_.path() / "images-s", context).status(),
+              absl::StatusCode::kResourceExhausted, {"no room"});
+  EXPECT_LT(marks_taken, 0);
+  unmarked();
+  ASSERT_TRUE(ImportTensors(stores, rows, context).ok());
 }
 
 }  // namespace

@@ -195,6 +195,8 @@ TEST_F(PushPlanTest, ValuesThatAreNotFiniteAreRefusedAndNamed) {
     }
     push.kind = PushKind::kImage;
     EXPECT_TRUE(Check(push).ok()) << "an image may have any bits";
+    push.kind = PushKind::kBits;
+    EXPECT_TRUE(Check(push).ok());
   }
 }
 

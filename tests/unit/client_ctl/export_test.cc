@@ -10,8 +10,10 @@
 #include <gtest/gtest.h>
 
 #include "client/ctl/tensor_files.h"
+#include "client/ctl/tensor_folder.h"
 #include "common/base/sanitizers.h"
 #include "common/state/row_layout.h"
+#include "common/storage/file.h"
 #include "common/storage/npy.h"
 #include "tests/support/test_folder.h"
 
@@ -138,6 +140,52 @@ TEST_F(ExportTest, DamageLeavesNothing) {
     EXPECT_EQ(Export(admin, Spec(4000, 2), 1).status().code(), absl::StatusCode::kDataLoss) << page;
     EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << page;
   }
+}
+
+// Whatever is changed, it is found before anything is asked of a store.
+TEST_F(ExportTest, AByteThatIsFlippedAnywhereIsFoundAndItsFileNamed) {
+  const auto admin = std::make_shared<SendingAdmin>(5);
+  ASSERT_TRUE(Export(admin, Spec(7, 2), 1 << 20).ok());
+  const auto whole = OpenExport(files());
+  ASSERT_TRUE(whole.ok()) << ToString(whole.status());
+  EXPECT_TRUE(whole->checked);
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(files())) {
+    if (entry.is_regular_file()) paths.push_back(entry.path());
+  }
+  EXPECT_EQ(paths.size(), 2U + 5) << "checksums of both folders, and what they are of";
+  for (const std::filesystem::path& path : paths) {
+    const std::string text = ReadTextFile(path).value();
+    const std::string name = std::filesystem::relative(path, files()).string();
+    constexpr char kFlips[] = {0x2a, 1, 0x40};  // the first makes a space of a line end
+    for (size_t at = 0; at < text.size(); at += text[at] == '\n' ? 1 : 4) {
+      std::string flipped = text;
+      flipped[at] = static_cast<char>(flipped[at] ^ kFlips[text[at] == '\n' ? 0 : at % 3]);
+      std::ofstream(path, std::ios::binary) << flipped;
+      const Status refused = OpenExport(files()).status();
+      ASSERT_FALSE(refused.ok()) << name << " byte " << at;
+      ASSERT_THAT(Message(refused), testing::HasSubstr(name)) << "byte " << at;
+    }
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  ASSERT_TRUE(OpenExport(files()).ok());
+}
+
+TEST_F(ExportTest, ChecksumsThatAreMissingAreToldAndThoseOfASnapshotAreMissed) {
+  ASSERT_TRUE(Export(std::make_shared<SendingAdmin>(5), Spec(7, 2), 1 << 20).ok());
+  std::filesystem::remove(files() / "tensor-0000" / "checksums.json");
+  const Status missed = OpenExport(files()).status();
+  EXPECT_EQ(missed.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Message(missed), testing::HasSubstr("tensor-0000/checksums.json"));
+  std::filesystem::remove(files() / "checksums.json");
+  const auto old = OpenExport(files());  // as older versions wrote them
+  ASSERT_TRUE(old.ok()) << ToString(old.status());
+  EXPECT_FALSE(old->checked);
+  EXPECT_EQ(old->tensors.size(), 1U);
+  // Alone, a tensor's folder is whole.
+  std::filesystem::remove_all(files());
+  ASSERT_TRUE(Export(std::make_shared<SendingAdmin>(5), Spec(7, 2), 1 << 20).ok());
+  EXPECT_TRUE(OpenExport(files() / "tensor-0000")->checked);
 }
 
 // KiB, of a line of /proc/self/status.

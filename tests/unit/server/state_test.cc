@@ -260,6 +260,19 @@ TEST_F(StateHandlerTest, ImagesAreOfTheTensorsSize) {
   ExpectInvalid(request, "an image of a row of 2 float32 has 28 bytes");
   SetRows(&request, {1, 2, 0, 0, 0, 0, 0});
   EXPECT_TRUE(Refused(request).ok());
+  request.header.sequence = 3;
+  SetRows(&request, {1, NAN, 0, -INFINITY, NAN, INFINITY, 0});
+  EXPECT_TRUE(Refused(request).ok());
+  SetRows(&request, {1, 2, 0, 0, 0, -1, 0});
+  request.header.sequence = 4;
+  ExpectInvalid(request, "-1 for the sum of squares 1");
+  // Rows without their state.
+  SetRows(&request, {-INFINITY, 2});
+  request.header.kind = static_cast<uint32_t>(PushKind::kBits);
+  EXPECT_TRUE(Refused(request).ok());
+  request.header.sequence = 5;
+  request.header.kind = static_cast<uint32_t>(PushKind::kBits) + 1;
+  ExpectInvalid(request, "kind 5 is unknown");
 }
 
 TEST_F(StateHandlerTest, DescriptionAndSnapshotTellOfTheState) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -84,10 +85,10 @@ RowTable MakeTable(const MutableTensorSpec& spec, int64_t rows, ThreadPool* pool
   return std::move(table).value();
 }
 
-void Apply(PushKind kind, std::span<const PushedRows> lists, ThreadPool* pool, RowTable* table) {
+int64_t Apply(PushKind kind, std::span<const PushedRows> lists, ThreadPool* pool, RowTable* table) {
   if (kind == PushKind::kGradient) return table->ApplyGradients(lists, pool);
   if (kind == PushKind::kAdd) return table->Add(lists, pool);
-  table->Assign(lists, pool);
+  return table->Assign(lists, pool);
 }
 
 Bytes ImageOf(const RowTable& table, int64_t row) {
@@ -190,6 +191,77 @@ TEST_P(RowUpdateTest, NotFiniteValuesAreFoundWhereverTheyStand) {
     Bytes damaged = values;
     std::fill_n(damaged.begin() + 1 + 4 * static_cast<int64_t>(bytes), bytes, std::byte{0xff});
     EXPECT_EQ(FindNotFinite(dtype, std::span<const std::byte>(damaged).subspan(1)), 4) << "NaN";
+  }
+}
+
+// Of the rows that stand in the lists, those whose images are not finite now.
+int64_t NotFiniteRows(const RowTable& table, const MutableTensorSpec& spec, bool with_state,
+                      std::span<const PushedRows> lists) {
+  const RowLayout layout = RowLayout::Of(spec);
+  std::set<int64_t> rows;
+  for (const PushedRows& list : lists) rows.insert(list.rows.begin(), list.rows.end());
+  return std::count_if(rows.begin(), rows.end(), [&](int64_t row) {
+    const Bytes image = ImageOf(table, row);
+    bool finite = true;
+    const auto see = [&](DType dtype, size_t at, size_t count) {
+      for (size_t i = 0; i < count; ++i, at += DTypeSize(dtype)) {
+        finite = finite && std::isfinite(ToFloat(dtype, image.data() + at));
+      }
+    };
+    see(spec.dtype, 0, static_cast<size_t>(spec.dim));
+    if (with_state) see(DType::kFloat32, layout.value_bytes, layout.state_floats);
+    return !finite;
+  });
+}
+
+TEST_P(RowUpdateTest, TellsHowManyRowsItLeavesNotFinite) {
+  constexpr int64_t kRows = 40;
+  constexpr float kLarge[] = {3e38F, -3e38F, 1e20F, 60000, -1e30F};
+  int64_t found = 0;
+  for (const RowOptimizer& optimizer : Optimizers()) {
+    for (const DType dtype : kDtypes) {
+      for (const int64_t width : kWidths) {
+        const MutableTensorSpec spec = Spec(width, dtype, optimizer);
+        RowTable table = MakeTable(spec, kRows);
+        for (uint64_t push = 0; push < 6; ++push) {
+          OwnedList list = OwnedList::Random(push, kRows, 12, width, DType::kFloat32);
+          if (push % 2 == 1) {  // in the last column of two entries
+            for (const size_t entry : {push, size_t{11}}) {
+              const size_t at = (entry + 1) * static_cast<size_t>(width) - 1;
+              StoreElement(DType::kFloat32, kLarge[(push + entry) % 5], &list.values[4 * at]);
+            }
+          }
+          const std::vector<PushedRows> lists = {list.view()};
+          const PushKind kind = push < 4 ? PushKind::kGradient : PushKind::kAdd;
+          const int64_t told = Apply(kind, lists, nullptr, &table);
+          ASSERT_EQ(told, NotFiniteRows(table, spec, kind == PushKind::kGradient, lists))
+              << spec.ToJson().dump() << " push " << push;
+          found += told;
+        }
+      }
+    }
+  }
+  EXPECT_GT(found, 100);
+}
+
+// A value becomes infinite by rounding alone.
+TEST_P(RowUpdateTest, TheFirstNumberThatIsRoundedToInfinityCounts) {
+  struct Edge {
+    DType dtype;
+    float last;  // that becomes finite
+    float first;
+  };
+  for (const Edge& edge : {Edge{DType::kFloat16, 0x1.ffdffep15F, 65520},
+                           Edge{DType::kBFloat16, 0x1.fefffep127F, 0x1.ffp127F}}) {
+    RowTable table = MakeTable(Spec(17, edge.dtype), 5);
+    for (const float sign : {1.0F, -1.0F}) {
+      std::vector<float> values(2 * 17, sign * edge.last);
+      const OwnedList last = OwnedList::Of({1, 4}, values);
+      EXPECT_EQ(table.Assign(std::vector<PushedRows>{last.view()}, nullptr), 0);
+      values[20] = sign * edge.first;
+      const OwnedList first = OwnedList::Of({1, 4}, values);
+      EXPECT_EQ(table.Assign(std::vector<PushedRows>{first.view()}, nullptr), 1);
+    }
   }
 }
 

@@ -245,6 +245,74 @@ TEST_F(StoreCheckpointTest, ImagesThatDoNotFitAreRefused) {
   EXPECT_EQ(PullAll(), Expected(applied_));
 }
 
+// Any bits but sums of squares below 0, which no optimizer makes.
+TEST_F(StoreCheckpointTest, ImagesMayBeInfiniteOrNanAndAreCountedAndNegativeSquaresAreRefused) {
+  MutableTensorSpec spec = Embedding();
+  for (const auto kind :
+       {RowOptimizer::Kind::kAdagrad, RowOptimizer::Kind::kRowAdagrad, RowOptimizer::Kind::kAdam}) {
+    options_.folder = folder_.path() / std::to_string(static_cast<int>(kind));
+    spec.optimizer = {.kind = kind};
+    OpenWith(spec);
+    const RowLayout layout = RowLayout::Of(spec);
+    const size_t numbers = layout.image_bytes() / sizeof(float);
+    const size_t square = kDim + layout.first_square + layout.squares - 1;
+    const std::vector<int64_t> ids = {3, 4, 500};
+    std::vector<float> images(ids.size() * numbers, 1);
+    uint64_t sequence = 0;
+    const auto push = [&] {
+      return store_
+          ->Push({.push = {.tensor = spec.ref,
+                           .kind = PushKind::kImage,
+                           .ids = ids,
+                           .rows = std::as_bytes(std::span(images))},
+                  .id = {77, ++sequence}},
+                 {})
+          .status();
+    };
+    const auto count = [&] { return store_->Describe(spec.ref)->not_finite_rows; };
+    ASSERT_TRUE(push().ok());
+    EXPECT_EQ(count(), 0);
+    images[numbers + square] = -1e-30F;
+    const Status refused = push();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << ToString(refused);
+    EXPECT_THAT(Message(refused), AllOf(HasSubstr("id 4, at position 1"), HasSubstr("-1e-30"),
+                                        HasSubstr("sum of squares")));
+    images[numbers + square] = -NAN;
+    images[2 * numbers + square] = INFINITY;
+    ASSERT_TRUE(push().ok());
+    EXPECT_EQ(count(), 2);
+    images[0] = -INFINITY;
+    ASSERT_TRUE(push().ok());
+    EXPECT_EQ(count(), 5) << "each time";
+    EXPECT_EQ(store_->stats().tensors[0].not_finite_rows, 5);
+    const std::vector<float> before = PullAll();
+    MustOpen();
+    EXPECT_EQ(count(), 0) << "since it was opened";
+    EXPECT_EQ(std::memcmp(PullAll().data(), before.data(), before.size() * sizeof(float)), 0);
+  }
+}
+
+// Finite numbers make what is not.
+TEST_F(StoreCheckpointTest, APushThatLeavesARowInfiniteIsCounted) {
+  OpenWith(Embedding());
+  const auto count = [&] { return store_->Describe({false, "node", "emb"})->not_finite_rows; };
+  TestPush push = RandomPush(1, 1, 10);
+  MustPush(push);
+  EXPECT_EQ(count(), 0);
+  push.kind = PushKind::kAdd;
+  push.ids = {7, 9, 7};
+  push.values.assign(3 * kDim, 3e38F);  // twice to row 7
+  push.sequence = 2;
+  MustPush(push);
+  EXPECT_EQ(count(), 1);
+  TestPush step = StepPush(0, 0, 1);
+  step.kind = PushKind::kAdd;
+  step.ids = {9, 1};
+  step.values.assign(2 * kDim, 3e38F);
+  MustPush(step);
+  EXPECT_EQ(count(), 2) << "9 had as much already";
+}
+
 TEST_F(StoreCheckpointTest, ReopeningTakesTheCheckpointAndTheLogBehindIt) {
   OpenWith(Embedding());
   PushMany(1, 20);

@@ -137,6 +137,38 @@ TEST_P(StateRowsTest, ImagesArePushedBitByBitAndTheLastPlaceCounts) {
   EXPECT_EQ(Images(*rows), expected);
 }
 
+// As an import of rows alone does: the state stays.
+TEST_P(StateRowsTest, BitsArePushedWithoutTheStateAndWhatIsNotFiniteIsTold) {
+  MutableTensorSpec spec = Embedding();
+  spec.optimizer.kind = RowOptimizer::Kind::kAdam;
+  const std::unique_ptr<StateRows> rows = MakeBegun(spec);
+  ReferenceState reference(spec, kNodes);
+  ApplyToBoth(PushKind::kGradient, {RandomPush(1, 1, 400)}, rows.get(), &reference);
+  std::vector<std::byte> expected = Images(*rows);
+  const size_t row_bytes = kDim * sizeof(float);
+  const std::vector<int64_t> ids = {5, 599, 0, 5};
+  std::vector<uint32_t> bits(ids.size() * kDim, 0x7f7fffff);  // the largest finite number
+  bits[0] = 0x7fa00001;  // a signalling NaN, replaced by 5's last
+  bits[kDim] = 0xff800000;
+  bits[2 * kDim + 1] = 0xffc12345;  // NaN
+  const auto values = std::as_bytes(std::span(bits));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    std::memcpy(expected.data() + static_cast<size_t>(ids[i]) * rows->image_bytes(),
+                values.data() + i * row_bytes, row_bytes);
+  }
+  const PushedRows list = {ids, DType::kFloat32, values};
+  const StatusOr<int64_t> not_finite = rows->Apply(PushKind::kBits, {&list, 1});
+  ASSERT_TRUE(not_finite.ok()) << ToString(not_finite.status());
+  EXPECT_EQ(*not_finite, 3);
+  EXPECT_EQ(Images(*rows), expected);
+  // Adding leaves the state as it is, and a row that was infinite infinite.
+  const std::vector<int64_t> added = {599, 1};
+  const std::vector<float> ones(added.size() * kDim, 1);
+  const PushedRows more = {added, DType::kFloat32, std::as_bytes(std::span(ones))};
+  EXPECT_EQ(rows->Apply(PushKind::kAdd, {&more, 1}).value(), 1);
+  EXPECT_EQ(rows->Apply(PushKind::kGradient, {&more, 1}).value(), 1);
+}
+
 TEST_P(StateRowsTest, GatherPutsValuesInTheirPlaces) {
   const std::unique_ptr<StateRows> rows = MakeBegun(Embedding());
   ReferenceState reference(Embedding(), kNodes);

@@ -132,30 +132,33 @@ Status KeyedRows::Gather(std::span<const int64_t> rows, std::span<const int64_t>
   return OkStatus();
 }
 
-Status KeyedRows::Apply(PushKind kind, std::span<const PushedRows> lists) {
+StatusOr<int64_t> KeyedRows::Apply(PushKind kind, std::span<const PushedRows> lists) {
   PushOrder order;
   order.Sort(lists, rows());
+  int64_t not_finite = 0;
   for (size_t first = 0; first < order.size();) {
     const Slice slice(order, first, lists, rows_at_a_time());
-    HG_RETURN_IF_ERROR(ApplyTo(slice.rows(), kind, slice.lists()));
+    HG_ASSIGN_OR_RETURN(const int64_t of_slice, ApplyTo(slice.rows(), kind, slice.lists()));
+    not_finite += of_slice;
     first = slice.end();
   }
-  return OkStatus();
+  return not_finite;
 }
 
-Status KeyedRows::ApplyTo(std::span<const int64_t> rows, PushKind kind,
-                          std::span<const PushedRows> lists) {
+StatusOr<int64_t> KeyedRows::ApplyTo(std::span<const int64_t> rows, PushKind kind,
+                                     std::span<const PushedRows> lists) {
   const size_t bytes = image_bytes();
   images_.resize(rows.size() * bytes);
   HG_RETURN_IF_ERROR(SaveImages(rows, images_.data()));
   for (size_t i = 0; i < rows.size(); ++i) {
     table_.LoadImage(static_cast<int64_t>(i), images_.data() + i * bytes);
   }
-  halograph::ApplyTo(kind, lists, &table_, nullptr);
+  const int64_t not_finite = halograph::ApplyTo(kind, lists, &table_, nullptr);
   for (size_t i = 0; i < rows.size(); ++i) {
     table_.SaveImage(static_cast<int64_t>(i), images_.data() + i * bytes);
   }
-  return space_->Put(owner_, rows, images_);
+  HG_RETURN_IF_ERROR(space_->Put(owner_, rows, images_));
+  return not_finite;
 }
 
 }  // namespace halograph

@@ -33,7 +33,7 @@ class KeyedRows : public StateRows {
   [[nodiscard]] Status Begin(int64_t begin, int64_t end) override;
   [[nodiscard]] Status LoadImages(std::span<const int64_t> rows,
                                   std::span<const std::byte> images) override;
-  [[nodiscard]] Status Apply(PushKind kind, std::span<const PushedRows> lists) override;
+  [[nodiscard]] StatusOr<int64_t> Apply(PushKind kind, std::span<const PushedRows> lists) override;
   [[nodiscard]] Status Gather(std::span<const int64_t> rows, std::span<const int64_t> positions,
                               std::byte* out) const override;
   [[nodiscard]] Status SaveImages(std::span<const int64_t> rows, std::byte* out) const override;
@@ -47,9 +47,9 @@ class KeyedRows : public StateRows {
   // The image that a row begins with.
   void Fill(int64_t row, float* values, std::byte* image) const;
   // Changes `rows`, which ascend and are at most as many as `table_` has. The lists are of their
-  // places.
-  [[nodiscard]] Status ApplyTo(std::span<const int64_t> rows, PushKind kind,
-                               std::span<const PushedRows> lists);
+  // places. How many are not finite now.
+  [[nodiscard]] StatusOr<int64_t> ApplyTo(std::span<const int64_t> rows, PushKind kind,
+                                          std::span<const PushedRows> lists);
 
   const RowLayout layout_;
   const InitialValues initial_;

@@ -128,7 +128,9 @@ Status LiveTensor::Change(PushKind kind, std::span<const PushedRows> lists) {
     if (capture != nullptr) HG_RETURN_IF_ERROR(capture->SaveBefore(list.rows, *table));
     dirty.Add(list.rows);
   }
-  return table->Apply(kind, lists);
+  HG_ASSIGN_OR_RETURN(const int64_t not_finite, table->Apply(kind, lists));
+  if (not_finite > 0) not_finite_rows += not_finite;
+  return OkStatus();
 }
 
 }  // namespace halograph

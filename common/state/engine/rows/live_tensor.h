@@ -2,6 +2,7 @@
 // where its pushes stand.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -65,6 +66,9 @@ class LiveTensor {
   Turns turns;
   const std::unique_ptr<StateRows> table;  // read between turns.BeginRead and EndRead
   bool whole = true;                       // as table; for good: a failure ends all pushes
+
+  // Rows that pushes left not finite (row_table.h), each time, since the store was opened.
+  std::atomic<int64_t> not_finite_rows = 0;
 
   // Within a turn.
   RowSet touched;                       // ever, but for those in `dirty`

@@ -10,7 +10,8 @@ constexpr int64_t kIdsAtATime = 65536;
 
 }  // namespace
 
-void ApplyTo(PushKind kind, std::span<const PushedRows> lists, RowTable* table, ThreadPool* pool) {
+int64_t ApplyTo(PushKind kind, std::span<const PushedRows> lists, RowTable* table,
+                ThreadPool* pool) {
   switch (kind) {
     case PushKind::kGradient:
       return table->ApplyGradients(lists, pool);
@@ -20,7 +21,10 @@ void ApplyTo(PushKind kind, std::span<const PushedRows> lists, RowTable* table, 
       return table->Assign(lists, pool);
     case PushKind::kImage:
       return table->AssignImages(lists);
+    case PushKind::kBits:
+      return table->AssignBits(lists);
   }
+  return 0;
 }
 
 Status MemoryRows::Begin(int64_t begin, int64_t end) {
@@ -40,12 +44,11 @@ Status MemoryRows::LoadImages(std::span<const int64_t> rows, std::span<const std
   return OkStatus();
 }
 
-Status MemoryRows::Apply(PushKind kind, std::span<const PushedRows> lists) {
+StatusOr<int64_t> MemoryRows::Apply(PushKind kind, std::span<const PushedRows> lists) {
   size_t bytes = 0;
   for (const PushedRows& list : lists) bytes += list.values.size();
   const HelperThreads::Share share(helpers_, bytes);
-  ApplyTo(kind, lists, &table_, share.pool());
-  return OkStatus();
+  return ApplyTo(kind, lists, &table_, share.pool());
 }
 
 Status MemoryRows::Gather(std::span<const int64_t> rows, std::span<const int64_t> positions,

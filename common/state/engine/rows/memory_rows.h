@@ -10,8 +10,10 @@
 
 namespace halograph {
 
-// A push of `kind` to a table. `pool` shares the work; null: nobody.
-void ApplyTo(PushKind kind, std::span<const PushedRows> lists, RowTable* table, ThreadPool* pool);
+// A push of `kind` to a table, and how many rows it left not finite (row_table.h). `pool` shares
+// the work; null: nobody.
+int64_t ApplyTo(PushKind kind, std::span<const PushedRows> lists, RowTable* table,
+                ThreadPool* pool);
 
 class MemoryRows : public StateRows {
  public:
@@ -25,7 +27,7 @@ class MemoryRows : public StateRows {
   [[nodiscard]] Status Begin(int64_t begin, int64_t end) override;
   [[nodiscard]] Status LoadImages(std::span<const int64_t> rows,
                                   std::span<const std::byte> images) override;
-  [[nodiscard]] Status Apply(PushKind kind, std::span<const PushedRows> lists) override;
+  [[nodiscard]] StatusOr<int64_t> Apply(PushKind kind, std::span<const PushedRows> lists) override;
   [[nodiscard]] Status Gather(std::span<const int64_t> rows, std::span<const int64_t> positions,
                               std::byte* out) const override;
   [[nodiscard]] Status SaveImages(std::span<const int64_t> rows, std::byte* out) const override;

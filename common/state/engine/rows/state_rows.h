@@ -32,8 +32,10 @@ class StateRows {
   [[nodiscard]] virtual Status LoadImages(std::span<const int64_t> rows,
                                           std::span<const std::byte> images) = 0;
 
-  // Applies the lists as one push; requires what RowTable::ApplyGradients does.
-  [[nodiscard]] virtual Status Apply(PushKind kind, std::span<const PushedRows> lists) = 0;
+  // Applies the lists as one push; requires what RowTable::ApplyGradients does, and gives what it
+  // gives: how many rows are not finite now.
+  [[nodiscard]] virtual StatusOr<int64_t> Apply(PushKind kind,
+                                                std::span<const PushedRows> lists) = 0;
 
   // As RowTable::Gather.
   [[nodiscard]] virtual Status Gather(std::span<const int64_t> rows,
