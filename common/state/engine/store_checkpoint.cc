@@ -277,11 +277,13 @@ Status Store::SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snap
   }
   checkpoint_ = next;
   log_->Free(next.first_lsn - 1);
+  std::shared_ptr<const KeptSnapshot> made;
+  if (snapshot != nullptr) made = snapshots_.Share(*snapshot);
   {
     const MonitorLock lock(*monitor_);
     ++checkpoints_;
     checkpointed_ns_ = env_.scheduler().NowNs();
-    if (snapshot != nullptr) snapshots_.push_back(*snapshot);
+    if (made != nullptr) snapshots_.Add(std::move(made));
     monitor_->NotifyAll();
   }
   RemoveUnusedFiles();

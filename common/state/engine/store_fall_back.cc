@@ -17,7 +17,7 @@ bool IsDamage(const Status& status) { return absl::IsNotFound(status) || absl::I
 }  // namespace
 
 Status Store::WithSnapshots(const Status& damage) const {
-  std::vector<SnapshotInfo> known = Snapshots();
+  std::vector<SnapshotInfo> known = Snapshots({.tensors = false});
   if (known.empty()) return damage;
   std::sort(known.begin(), known.end(), [](const SnapshotInfo& a, const SnapshotInfo& b) {
     return a.lsn != b.lsn ? a.lsn > b.lsn : a.name > b.name;

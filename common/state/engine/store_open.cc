@@ -17,7 +17,8 @@ Status CheckOptions(const StateOptions& options) {
   const std::pair<const char*, int64_t> positive[] = {
       {"segment_bytes", options.segment_bytes},     {"log_bytes", options.log_bytes},
       {"max_push_bytes", options.max_push_bytes},   {"max_clients", options.max_clients},
-      {"max_image_bytes", options.max_image_bytes},
+      {"max_image_bytes", options.max_image_bytes}, {"max_tensors", options.max_tensors},
+      {"max_snapshots", options.max_snapshots},
   };
   for (const auto& [name, value] : positive) {
     if (value <= 0) return InvalidArgument("{} is {}; it must be above 0", name, value);
@@ -63,6 +64,7 @@ Status Store::Begin() {
   const int64_t begin = env_.scheduler().NowNs();
   HG_RETURN_IF_ERROR(OpenFolder());
   HG_RETURN_IF_ERROR(LoadTensors());
+  Name();
   HG_RETURN_IF_ERROR(LoadCheckpoint());
   HG_RETURN_IF_ERROR(OpenLog());
   RemoveUnusedFiles();              // now that all that is used was read and fits together
@@ -85,9 +87,10 @@ Status Store::LoadCheckpoint() {
   const std::filesystem::path folder = options_.folder / "checkpoints";
   HG_RETURN_IF_ERROR(MakeDurableFolder(folder, env_.files()));
   HG_ASSIGN_OR_RETURN(checkpoint_, catalogue_->Checkpoint());
-  HG_ASSIGN_OR_RETURN(snapshots_, catalogue_->Snapshots());
+  HG_ASSIGN_OR_RETURN(const std::vector<CatalogueSnapshot> kept, catalogue_->Snapshots());
   std::set<int64_t> numbers(checkpoint_.files.begin(), checkpoint_.files.end());
-  for (const CatalogueSnapshot& snapshot : snapshots_) {
+  for (const CatalogueSnapshot& snapshot : kept) {
+    snapshots_.Add(snapshots_.Share(snapshot));
     numbers.insert(snapshot.files.begin(), snapshot.files.end());
   }
   for (const int64_t number : numbers) {
