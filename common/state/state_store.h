@@ -154,7 +154,7 @@ struct SnapshotRange {
   std::string name = {};  // of this one alone; empty: of all
   bool tensors = true;    // each with the tensors that it has
   std::optional<Place> from = {};
-  size_t most = SIZE_MAX;  // snapshots and tensors together; the last snapshot may lack some
+  size_t most = SIZE_MAX;  // snapshots, without that of `from`, and tensors; the last may lack some
 };
 
 // Where ReadSnapshot goes on; its own business.

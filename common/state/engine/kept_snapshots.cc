@@ -68,9 +68,10 @@ std::vector<SnapshotInfo> Tell(const KeptSnapshots::List& list, const SnapshotRa
     if (range.from.has_value() && snapshot.info.name == range.from->snapshot) {
       next = range.from->tensors;
       if (!range.tensors || next >= snapshot.tensors->size()) continue;  // it was told
+    } else {
+      --room;
     }
     SnapshotInfo& info = told.emplace_back(snapshot.info);
-    --room;
     if (!range.tensors) continue;
     for (; next < snapshot.tensors->size() && room > 0; ++next, --room) {
       info.tensors.push_back((*snapshot.tensors)[next]->spec);
