@@ -49,9 +49,12 @@ class TensorAdmin {
   // some of them made is deleted, as far as they answer.
   [[nodiscard]] virtual Status Snapshot(const std::string& name, std::optional<int64_t> step,
                                         CallContext& context) = 0;
-  // By partition, each in the order of names.
+  // By partition, each in the order of names; without what they have.
   [[nodiscard]] virtual StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(
       CallContext& context) = 0;
+  // One snapshot with the tensors that it has, by partition: those that have it.
+  [[nodiscard]] virtual StatusOr<std::map<int, SnapshotInfo>> DescribeSnapshot(
+      const std::string& name, CallContext& context) = 0;
   // Gives `take` what a snapshot has of a tensor, as StateStore::ReadSnapshot says, of all
   // partitions in any order, by global ids; one call of it at a time, on any thread. Returns the
   // last step that a partition had applied then; -1: none. NotFound if a partition lacks the

@@ -9,11 +9,11 @@ class AdminCalls {
  public:
   explicit AdminCalls(const ServiceContext& context) : context_(context) {}
 
-  Status Stats(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
-    HG_ASSIGN_OR_RETURN(const bool metrics, ParseStatsRequest(bytes));
-    HG_ASSIGN_OR_RETURN(*reply,
-                        ToStatsReply(TakeSnapshot(context_, metrics), context_.max_message_bytes));
-    return OkStatus();
+  Status Stats(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
+    HG_ASSIGN_OR_RETURN(const StatsQuestion question,
+                        ParseStatsRequest(bytes, context_.max_message_bytes));
+    return WriteStatsReply(TakeSnapshot(context_, question.metrics), question.max_bytes,
+                           scope.memory, reply);
   }
 
  private:

@@ -4,6 +4,7 @@
 #include "halograph/v1/kv.pb.h"
 #include "proto/state/tensor_messages.h"
 #include "server/messages.h"
+#include "server/wire.h"
 
 namespace halograph::server {
 namespace {
@@ -166,35 +167,48 @@ grpc::ByteBuffer EmptyReply() {
   return {&nothing, 1};
 }
 
-StatusOr<grpc::ByteBuffer> ToListTensorsReply(const std::map<int, StateStats>& parts) {
-  v1::ListTensorsReply reply;
-  for (const auto& [part, stats] : parts) ToProto(part, stats, reply.add_parts());
-  return Serialize(reply);
-}
-
 StatusOr<grpc::ByteBuffer> ToSnapshotTensorsReply(const std::map<int, SnapshotInfo>& parts) {
   v1::SnapshotTensorsReply reply;
   for (const auto& [part, info] : parts) ToProto(part, info, reply.add_snapshots());
   return Serialize(reply);
 }
 
-StatusOr<grpc::ByteBuffer> ToListSnapshotsReply(
-    const std::map<int, std::vector<SnapshotInfo>>& parts) {
-  v1::ListSnapshotsReply reply;
-  for (const auto& [part, snapshots] : parts) {
-    for (const SnapshotInfo& info : snapshots) ToProto(part, info, reply.add_snapshots());
-  }
-  return Serialize(reply);
-}
-
-Status CheckListTensorsRequest(grpc::ByteBuffer* bytes) {
+StatusOr<PageRequest> ParseListTensorsRequest(grpc::ByteBuffer* bytes) {
   v1::ListTensorsRequest message;
-  return Parse(bytes, &message);
+  HG_RETURN_IF_ERROR(Parse(bytes, &message));
+  return PageRequest{.size = message.page_size(), .token = message.page_token()};
 }
 
-Status CheckListSnapshotsRequest(grpc::ByteBuffer* bytes) {
+StatusOr<SnapshotsRequest> ParseListSnapshotsRequest(grpc::ByteBuffer* bytes) {
   v1::ListSnapshotsRequest message;
-  return Parse(bytes, &message);
+  HG_RETURN_IF_ERROR(Parse(bytes, &message));
+  return SnapshotsRequest{.page = {.size = message.page_size(), .token = message.page_token()},
+                          .name = message.name(),
+                          .without_tensors = message.without_tensors()};
+}
+
+EntryBytes BytesOfEntries() {
+  return {.tensor = [](const MutableTensorStats& tensor) { return MessageBytes(tensor); },
+          .snapshot = [](const SnapshotInfo& info) { return MessageBytes(info); },
+          .spec = [](const MutableTensorSpec& spec) { return MessageBytes(spec); }};
+}
+
+Status WriteListTensorsReply(const TensorPage& page, int64_t max_bytes, ReplyMemory& memory,
+                             grpc::ByteBuffer* reply) {
+  v1::ListTensorsReply message;
+  for (const auto& [part, stats] : page.parts) ToProto(part, stats, message.add_parts());
+  message.set_next_page_token(page.next);
+  return WriteMessage(message, max_bytes, memory, reply);
+}
+
+Status WriteListSnapshotsReply(const SnapshotsPage& page, int64_t max_bytes, ReplyMemory& memory,
+                               grpc::ByteBuffer* reply) {
+  v1::ListSnapshotsReply message;
+  for (const auto& [part, snapshots] : page.parts) {
+    for (const SnapshotInfo& info : snapshots) ToProto(part, info, message.add_snapshots());
+  }
+  message.set_next_page_token(page.next);
+  return WriteMessage(message, max_bytes, memory, reply);
 }
 
 Status CheckDescribeRequest(grpc::ByteBuffer* bytes) {

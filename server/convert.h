@@ -12,8 +12,10 @@
 #include "common/base/status.h"
 #include "common/state/state_store.h"
 #include "server/handlers/describe.h"
+#include "server/handlers/list_pages.h"
 #include "server/handlers/task_set.h"
 #include "server/handlers/topology_files.h"
+#include "server/runtime/buffer_pool.h"
 
 namespace halograph::server {
 
@@ -41,15 +43,20 @@ struct ReadSnapshotRequest {
 [[nodiscard]] StatusOr<std::string> ParseSnapshotName(grpc::ByteBuffer* bytes);
 // A message without fields.
 [[nodiscard]] grpc::ByteBuffer EmptyReply();
-[[nodiscard]] StatusOr<grpc::ByteBuffer> ToListTensorsReply(const std::map<int, StateStats>& parts);
 [[nodiscard]] StatusOr<grpc::ByteBuffer> ToSnapshotTensorsReply(
     const std::map<int, SnapshotInfo>& parts);
-[[nodiscard]] StatusOr<grpc::ByteBuffer> ToListSnapshotsReply(
-    const std::map<int, std::vector<SnapshotInfo>>& parts);
+
+[[nodiscard]] StatusOr<PageRequest> ParseListTensorsRequest(grpc::ByteBuffer* bytes);
+[[nodiscard]] StatusOr<SnapshotsRequest> ParseListSnapshotsRequest(grpc::ByteBuffer* bytes);
+// What entries of the lists take in their messages.
+[[nodiscard]] EntryBytes BytesOfEntries();
+// In a buffer of `memory`. Errors as WriteMessage (server/wire.h).
+[[nodiscard]] Status WriteListTensorsReply(const TensorPage& page, int64_t max_bytes,
+                                           ReplyMemory& memory, grpc::ByteBuffer* reply);
+[[nodiscard]] Status WriteListSnapshotsReply(const SnapshotsPage& page, int64_t max_bytes,
+                                             ReplyMemory& memory, grpc::ByteBuffer* reply);
 
 // Those of an empty message, unknown fields allowed.
-[[nodiscard]] Status CheckListTensorsRequest(grpc::ByteBuffer* bytes);
-[[nodiscard]] Status CheckListSnapshotsRequest(grpc::ByteBuffer* bytes);
 [[nodiscard]] Status CheckDescribeRequest(grpc::ByteBuffer* bytes);
 
 }  // namespace halograph::server

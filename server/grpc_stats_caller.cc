@@ -37,6 +37,7 @@ gpr_timespec ToGrpcDeadline(std::chrono::steady_clock::time_point when) {
 
 grpc::ByteBuffer StatsWithMetrics() {
   v1::StatsRequest request;
+  request.set_max_bytes(kMostStatsBytes);
   request.set_metrics(true);
   const grpc::Slice slice(request.SerializeAsString());
   return {&slice, 1};

@@ -39,11 +39,12 @@ class KvCalls {
     WakeWaiting();
     return OkStatus();
   }
-  Status ListTensors(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
-    HG_RETURN_IF_ERROR(CheckListTensorsRequest(bytes));
+  Status ListTensors(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
+    HG_ASSIGN_OR_RETURN(const PageRequest request, ParseListTensorsRequest(bytes));
     HG_ASSIGN_OR_RETURN(const PartStates* const states, States("the list of tensors"));
-    HG_ASSIGN_OR_RETURN(*reply, ToListTensorsReply(states->Stats()));
-    return OkStatus();
+    HG_ASSIGN_OR_RETURN(const TensorPage page,
+                        PageOfTensors(*states, request, context_.max_message_bytes, entry_bytes_));
+    return WriteListTensorsReply(page, context_.max_message_bytes, scope.memory, reply);
   }
 
   Status SnapshotTensors(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
@@ -54,11 +55,13 @@ class KvCalls {
     HG_ASSIGN_OR_RETURN(*reply, ToSnapshotTensorsReply(made));
     return OkStatus();
   }
-  Status ListSnapshots(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
-    HG_RETURN_IF_ERROR(CheckListSnapshotsRequest(bytes));
+  Status ListSnapshots(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
+    HG_ASSIGN_OR_RETURN(const SnapshotsRequest request, ParseListSnapshotsRequest(bytes));
     HG_ASSIGN_OR_RETURN(const PartStates* const states, States("the list of snapshots"));
-    HG_ASSIGN_OR_RETURN(*reply, ToListSnapshotsReply(states->Snapshots()));
-    return OkStatus();
+    HG_ASSIGN_OR_RETURN(
+        const SnapshotsPage page,
+        PageOfSnapshots(*states, request, context_.max_message_bytes, entry_bytes_));
+    return WriteListSnapshotsReply(page, context_.max_message_bytes, scope.memory, reply);
   }
   Status ReadSnapshot(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const;
   Status DeleteSnapshot(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
@@ -90,6 +93,7 @@ class KvCalls {
   const ServiceContext context_;
   const PullHandler pull_;
   const PushHandler push_;
+  const EntryBytes entry_bytes_ = BytesOfEntries();
 };
 
 Status KvCalls::Pull(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {

@@ -189,7 +189,7 @@ std::string Server::State::WhyNotReady() const {
 }
 
 StatusOr<Json> Server::State::StatusJson() const {
-  if (serving) return ToStatusJson(TakeSnapshot(context, true));
+  if (serving) return ToStatusJson(TakeSnapshot(context, true), context.max_message_bytes);
   return Json{{"program", "halograph-server"},
               {"phase", "opening"},
               {"build_version", BuildVersion()},

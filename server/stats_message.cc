@@ -12,10 +12,12 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
+#include "common/state/import_mark.h"
 #include "halograph/v1/admin.pb.h"
 #include "proto/methods/methods.h"
 #include "proto/state/tensor_messages.h"
 #include "server/messages.h"
+#include "server/wire.h"
 
 namespace halograph::server {
 namespace {
@@ -114,6 +116,34 @@ void AddFigures(const ServerSnapshot& snapshot, v1::StatsReply* reply) {
   reply->set_reply_memory_limit_bytes(snapshot.reply_memory_limit_bytes);
 }
 
+// A tensor in a part's list, with its tag and length.
+size_t TensorBytes(const v1::TensorState& tensor) {
+  const size_t bytes = tensor.ByteSizeLong();
+  return bytes + (bytes < (1 << 7) ? 2 : bytes < (1 << 14) ? 3 : 4);
+}
+
+int64_t CountTensors(const v1::StatsReply& reply) {
+  int64_t tensors = 0;
+  for (const v1::PartState& part : reply.state()) tensors += part.tensors_size();
+  return tensors;
+}
+
+bool IsMark(const v1::TensorState& tensor) {
+  return IsImportMark({tensor.spec().edge(), tensor.spec().type(), tensor.spec().name()});
+}
+
+// In their order.
+template <typename Message>
+void KeepOnly(const std::vector<bool>& stays, google::protobuf::RepeatedPtrField<Message>* list) {
+  int kept = 0;
+  for (int i = 0; i < list->size(); ++i) {
+    if (!stays[static_cast<size_t>(i)]) continue;
+    if (kept != i) list->SwapElements(kept, i);
+    ++kept;
+  }
+  list->DeleteSubrange(kept, list->size() - kept);
+}
+
 v1::StatsReply ToMessage(const ServerSnapshot& snapshot) {
   v1::StatsReply reply;
   reply.set_identity(snapshot.identity);
@@ -142,6 +172,48 @@ v1::StatsReply ToMessage(const ServerSnapshot& snapshot) {
   return reply;
 }
 
+// Takes away tensors until those that stay have `room` bytes, the last of each part's list first:
+// the same share of each part's. Marks of imports stay as long as anything does: they tell of
+// others.
+void LeaveOutTensors(size_t room, v1::StatsReply* reply) {
+  size_t bytes = 0;
+  for (const v1::PartState& part : reply->state()) {
+    for (const v1::TensorState& tensor : part.tensors()) bytes += TensorBytes(tensor);
+  }
+  if (bytes <= room) return;
+  const double share = static_cast<double>(room) / static_cast<double>(bytes);
+  const int64_t before = CountTensors(*reply);
+  for (v1::PartState& part : *reply->mutable_state()) {
+    size_t of_part = 0;
+    for (const v1::TensorState& tensor : part.tensors()) of_part += TensorBytes(tensor);
+    auto left = static_cast<int64_t>(static_cast<double>(of_part) * share);
+    std::vector<bool> stays(static_cast<size_t>(part.tensors_size()), false);
+    for (const bool marks : {true, false}) {
+      for (int t = 0; t < part.tensors_size(); ++t) {
+        if (IsMark(part.tensors(t)) != marks) continue;
+        left -= static_cast<int64_t>(TensorBytes(part.tensors(t)));
+        if (left < 0) break;
+        stays[static_cast<size_t>(t)] = true;
+      }
+    }
+    KeepOnly(stays, part.mutable_tensors());
+  }
+  reply->set_tensors_left_out(reply->tensors_left_out() + before - CountTensors(*reply));
+}
+
+// Tensors have what the rest leaves of `room`, but a quarter at least: metrics, however many, do
+// not drive out the few that most states have.
+void FitTensors(size_t room, v1::StatsReply* reply) {
+  size_t tensors = 0;
+  for (const v1::PartState& part : reply->state()) {
+    for (const v1::TensorState& tensor : part.tensors()) tensors += TensorBytes(tensor);
+  }
+  const size_t bytes = reply->ByteSizeLong();
+  if (bytes <= room) return;
+  const size_t rest = bytes - std::min(bytes, tensors);
+  LeaveOutTensors(std::max(room - std::min(room, rest), room / 4), reply);
+}
+
 // Takes away the largest metrics until the reply has `room` bytes, and says which.
 void LeaveOutMetrics(size_t room, v1::StatsReply* reply) {
   constexpr int kMostNamed = 16;
@@ -165,13 +237,8 @@ void LeaveOutMetrics(size_t room, v1::StatsReply* reply) {
     reply->add_left_out(fmt::format("metric {} ({} series)", metric.name(), metric.series_size()));
   }
   if (more > 0) reply->add_left_out(fmt::format("{} more metrics", more));
-  int kept = 0;
-  for (int m = 0; m < reply->metrics_size(); ++m) {
-    if (left_out[static_cast<size_t>(m)]) continue;
-    if (kept != m) reply->mutable_metrics()->SwapElements(kept, m);
-    ++kept;
-  }
-  reply->mutable_metrics()->DeleteSubrange(kept, reply->metrics_size() - kept);
+  left_out.flip();
+  KeepOnly(left_out, reply->mutable_metrics());
 }
 
 // A list of the reply.
@@ -215,7 +282,10 @@ Status Fit(int64_t max_bytes, v1::StatsReply* reply) {
   constexpr int64_t kToSayIt = 4096;  // bytes of left_out
   if (static_cast<int64_t>(reply->ByteSizeLong()) <= max_bytes) return OkStatus();
   const auto room = static_cast<size_t>(std::max<int64_t>(max_bytes - kToSayIt, 0));
+  FitTensors(room, reply);
+  const int64_t tensors = CountTensors(*reply);
   const std::vector<std::string> lists = LeaveOutLists(room, reply);
+  reply->set_tensors_left_out(reply->tensors_left_out() + tensors - CountTensors(*reply));
   LeaveOutMetrics(room, reply);
   for (const std::string& list : lists) reply->add_left_out(list);
   const auto bytes = static_cast<int64_t>(reply->ByteSizeLong());
@@ -241,10 +311,12 @@ StatusOr<Json> ToJson(const v1::StatsReply& reply) {
 
 }  // namespace
 
-StatusOr<bool> ParseStatsRequest(grpc::ByteBuffer* bytes) {
+StatusOr<StatsQuestion> ParseStatsRequest(grpc::ByteBuffer* bytes, int64_t max_message_bytes) {
   v1::StatsRequest message;
   HG_RETURN_IF_ERROR(Parse(bytes, &message));
-  return message.metrics();
+  const bool less = message.max_bytes() > 0 && message.max_bytes() < max_message_bytes;
+  return StatsQuestion{.metrics = message.metrics(),
+                       .max_bytes = less ? message.max_bytes() : max_message_bytes};
 }
 
 StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot, int64_t max_bytes) {
@@ -253,7 +325,25 @@ StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot, int64_t 
   return Serialize(reply);
 }
 
-StatusOr<Json> ToStatusJson(const ServerSnapshot& snapshot) { return ToJson(ToMessage(snapshot)); }
+Status WriteStatsReply(const ServerSnapshot& snapshot, int64_t max_bytes, ReplyMemory& memory,
+                       grpc::ByteBuffer* reply) {
+  constexpr size_t kSmall = size_t{64} << 10;  // counts nowhere, and so is always told
+  v1::StatsReply message = ToMessage(snapshot);
+  HG_RETURN_IF_ERROR(Fit(max_bytes, &message));
+  if (message.ByteSizeLong() > kSmall) {
+    const Status written = WriteMessage(message, max_bytes, memory, reply);
+    if (!absl::IsUnavailable(written)) return written;
+    LeaveOutTensors(0, &message);
+  }
+  HG_ASSIGN_OR_RETURN(*reply, Serialize(message));
+  return OkStatus();
+}
+
+StatusOr<Json> ToStatusJson(const ServerSnapshot& snapshot, int64_t max_bytes) {
+  v1::StatsReply message = ToMessage(snapshot);
+  LeaveOutTensors(static_cast<size_t>(max_bytes), &message);
+  return ToJson(message);
+}
 
 StatusOr<Json> ReadStatsReply(std::string_view bytes) {
   constexpr size_t kMostMemory = size_t{16} << 20;  // as JSON it takes several times as much
@@ -261,6 +351,7 @@ StatusOr<Json> ReadStatsReply(std::string_view bytes) {
   if (!reply.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return InvalidArgument("what it answered is no StatsReply ({} bytes)", bytes.size());
   }
+  if (reply.SpaceUsedLong() > kMostMemory) LeaveOutTensors(0, &reply);
   if (const size_t memory = reply.SpaceUsedLong(); memory > kMostMemory) {
     return ResourceExhausted("its figures take {} bytes, of {} at most", memory, kMostMemory);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <google/protobuf/message_lite.h>
 #include <grpcpp/support/slice.h>
 
 #include "proto/wire/pull.h"
@@ -72,6 +73,21 @@ Status WriteAnswers(std::span<const Answer> answers, const Bytes& bytes, const P
 grpc::Slice HeaderSlice(const std::string& header) { return {header.data(), header.size()}; }
 
 }  // namespace
+
+Status WriteMessage(const google::protobuf::MessageLite& message, int64_t max_bytes,
+                    ReplyMemory& memory, grpc::ByteBuffer* reply) {
+  const size_t bytes = message.ByteSizeLong();
+  if (static_cast<int64_t>(bytes) > max_bytes) {
+    return ResourceExhausted(
+        "a reply of {} bytes, messages have at most {}: start the server with a larger "
+        "--max-message-bytes",
+        bytes, max_bytes);
+  }
+  HG_ASSIGN_OR_RETURN(PooledBuffer buffer, memory.Acquire(bytes));
+  message.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(buffer.data()));
+  *reply = Own(std::move(buffer), 0, bytes);
+  return OkStatus();
+}
 
 StatusOr<PullRequest> ParsePullRequest(const grpc::ByteBuffer& bytes) {
   const RequestPieces pieces(bytes);

@@ -21,7 +21,17 @@
 #include "server/handlers/topology_files.h"
 #include "server/runtime/buffer_pool.h"
 
+namespace google::protobuf {
+class MessageLite;
+}  // namespace google::protobuf
+
 namespace halograph::server {
+
+// A generated message whose size clients determine, in a buffer of `memory`.
+//   ResourceExhausted  it has more than `max_bytes`
+//   else               as ReplyMemory::Acquire
+[[nodiscard]] Status WriteMessage(const google::protobuf::MessageLite& message, int64_t max_bytes,
+                                  ReplyMemory& memory, grpc::ByteBuffer* reply);
 
 // InvalidArgument if the bytes are no such message. Unknown fields are skipped.
 [[nodiscard]] StatusOr<PullRequest> ParsePullRequest(const grpc::ByteBuffer& bytes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -78,17 +79,18 @@ void AddSyncs(const v1::PartState& part, MetricValues* values) {
 
 Status AddTensors(const v1::PartState& part, ServerReading* reading) {
   HG_ASSIGN_OR_RETURN(const StateStats state, ToStats(part));
+  std::set<std::string> marks;
+  for (const MutableTensorStats& tensor : state.tensors) {
+    if (IsImportMark(tensor.spec.ref)) marks.insert(tensor.spec.ref.name);
+  }
   for (const MutableTensorStats& tensor : state.tensors) {
     if (IsImportMark(tensor.spec.ref)) continue;
-    const TensorRef mark = ImportMarkOf(tensor.spec.ref);
-    reading->tensors.push_back({.part = static_cast<int>(part.part()),
-                                .name = Name(tensor.spec.ref.ToString()),
-                                .step = tensor.step,
-                                .refused = Printable(tensor.refused, kMessageShown),
-                                .importing = std::any_of(state.tensors.begin(), state.tensors.end(),
-                                                         [&](const MutableTensorStats& other) {
-                                                           return other.spec.ref == mark;
-                                                         })});
+    reading->tensors.push_back(
+        {.part = static_cast<int>(part.part()),
+         .name = Name(tensor.spec.ref.ToString()),
+         .step = tensor.step,
+         .refused = Printable(tensor.refused, kMessageShown),
+         .importing = !marks.empty() && marks.contains(ImportMarkOf(tensor.spec.ref).name)});
   }
   return OkStatus();
 }
@@ -114,6 +116,7 @@ Status Fill(const v1::StatsReply& reply, ServerReading* reading) {
   for (int i = 0; i < std::min(reply.left_out_size(), kMostLeftOut); ++i) {
     reading->left_out.push_back(Name(reply.left_out(i)));
   }
+  reading->tensors_left_out = reply.tensors_left_out();
   for (const v1::Metric& metric : reply.metrics()) Add(metric, &reading->metrics);
   reading->without_metrics = reply.metrics().empty() && reading->left_out.empty();
   if (reading->without_metrics) {
@@ -138,13 +141,14 @@ Status Fill(const v1::StatsReply& reply, ServerReading* reading) {
   return OkStatus();
 }
 
-Rpc StatsCall(int server, bool metrics, ServerReading* reading) {
+Rpc StatsCall(int server, bool metrics, int64_t max_bytes, ServerReading* reading) {
   Rpc rpc;
   rpc.servers = {server};
   rpc.method = Method::kStats;
-  rpc.make_request = [metrics] {
+  rpc.make_request = [metrics, max_bytes] {
     v1::StatsRequest request;
     request.set_metrics(metrics);
+    request.set_max_bytes(max_bytes);
     return request.SerializeAsString();
   };
   rpc.on_reply = [metrics, reading](ReplyPieces pieces, std::vector<Rpc>*) {
@@ -193,7 +197,9 @@ void StatsAsker::AskOnce(bool metrics, std::vector<ServerReading>* readings) {
   std::vector<Rpc> calls;
   for (int i = 0; i < client_->num_servers(); ++i) {
     ServerReading& reading = (*readings)[static_cast<size_t>(i)];
-    if (reading.error.ok()) calls.push_back(StatsCall(i, metrics, &reading));
+    if (reading.error.ok()) {
+      calls.push_back(StatsCall(i, metrics, client_->options().max_message_bytes, &reading));
+    }
   }
   if (calls.empty()) return;
   CallContext context;

@@ -30,7 +30,7 @@ Status PrintStatus(const StatusOptions& options) {
   const bool clears = options.watch.count() > 0 && !options.json && isatty(STDOUT_FILENO) == 1;
   if (clears) std::fputs("\x1b[H\x1b[2J", stdout);
   PrintText(options.json ? PrintableJson(ToJson(servers))
-                         : FormatTable(servers) + FormatParts(servers));
+                         : FormatTable(servers) + FormatParts(servers) + FormatLeftOut(servers));
   static_cast<void>(FlushStdout());  // now, and Main says where it failed
   const std::vector<std::string> problems = Problems(servers);
   for (const std::string& problem : problems) PrintError(kProgram, problem);

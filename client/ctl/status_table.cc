@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/ranges.h>
 
@@ -89,14 +90,20 @@ Status Fill(const v1::StatsReply& reply, ServerStatus* status) {
   for (const v1::PartState& part : reply.state()) {
     HG_ASSIGN_OR_RETURN(status->state[static_cast<int>(part.part())], ToStats(part));
   }
+  status->tensors_left_out = reply.tensors_left_out();
+  status->left_out.assign(reply.left_out().begin(), reply.left_out().end());
   return OkStatus();
 }
 
-Rpc StatsCall(int server, ServerStatus* status) {
+Rpc StatsCall(int server, int64_t max_bytes, ServerStatus* status) {
   Rpc rpc;
   rpc.servers = {server};
   rpc.method = Method::kStats;
-  rpc.make_request = [] { return std::string(); };  // an empty StatsRequest
+  rpc.make_request = [max_bytes] {
+    v1::StatsRequest request;
+    request.set_max_bytes(max_bytes);
+    return request.SerializeAsString();
+  };
   rpc.on_reply = [status](ReplyPieces pieces, std::vector<Rpc>*) {
     v1::StatsReply reply;
     HG_RETURN_IF_ERROR(ParseReply(pieces, &reply));
@@ -198,14 +205,25 @@ std::map<std::string, ServedGraphStatus> ByGraph(const std::vector<ServerStatus>
   return graphs;
 }
 
-bool IsImporting(const StateStats& state, const TensorRef& ref) {
-  const TensorRef mark = ImportMarkOf(ref);
-  return std::any_of(state.tensors.begin(), state.tensors.end(),
-                     [&](const MutableTensorStats& tensor) { return tensor.spec.ref == mark; });
-}
+// The marks of imports in a part.
+class Marks {
+ public:
+  explicit Marks(const StateStats& state) {
+    for (const MutableTensorStats& tensor : state.tensors) {
+      if (IsImportMark(tensor.spec.ref)) marks_.insert(tensor.spec.ref.name);
+    }
+  }
+  [[nodiscard]] bool Has(const TensorRef& ref) const {
+    return !marks_.empty() && marks_.contains(ImportMarkOf(ref).name);
+  }
+
+ private:
+  std::set<std::string> marks_;
+};
 
 Json ToJson(int part, const StateStats& state) {
   Json tensors = Json::array();
+  const Marks marks(state);
   for (const MutableTensorStats& tensor : state.tensors) {
     if (IsImportMark(tensor.spec.ref)) continue;
     tensors.push_back({{"spec", tensor.spec.ToJson()},
@@ -217,7 +235,7 @@ Json ToJson(int part, const StateStats& state) {
                        {"lsn", tensor.lsn},
                        {"step", tensor.step},
                        {"staleness", tensor.staleness},
-                       {"importing", IsImporting(state, tensor.spec.ref)},
+                       {"importing", marks.Has(tensor.spec.ref)},
                        {"refused", tensor.refused}});
   }
   return {{"part", part},
@@ -253,7 +271,7 @@ std::vector<ServerStatus> AskStatus(const RemoteOptions& options) {
     RpcClient client(options);
     std::vector<Rpc> calls;
     for (size_t i = 0; i < servers.size(); ++i) {
-      calls.push_back(StatsCall(static_cast<int>(i), &statuses[i]));
+      calls.push_back(StatsCall(static_cast<int>(i), options.max_message_bytes, &statuses[i]));
     }
     failed = client.Run(context, std::move(calls));
   }
@@ -300,13 +318,34 @@ std::string FormatParts(const std::vector<ServerStatus>& servers) {
   return table;
 }
 
+std::string FormatLeftOut(const std::vector<ServerStatus>& servers) {
+  std::string lines;
+  for (const ServerStatus& server : servers) {
+    if (server.tensors_left_out > 0) {
+      lines += fmt::format(
+          "{}: {} tensor{} of parts had no room in its answer: halograph-ctl state list shows "
+          "all\n",
+          server.address, FormatCount(server.tensors_left_out),
+          server.tensors_left_out == 1 ? "" : "s");
+    }
+    if (server.left_out.empty()) continue;
+    std::vector<std::string> names;
+    for (const std::string& name : server.left_out) names.push_back(Printable(name, kNameShown));
+    lines += fmt::format(
+        "{}: had no room in its answer for: {}; give it and ctl a larger --max-message-bytes\n",
+        server.address, fmt::join(names, ", "));
+  }
+  return lines;
+}
+
 std::string FormatStateTable(const std::map<int, StateStats>& states) {
   std::vector<Row> rows = {{"TENSOR", "PUSHES", "PART", "ROWS", "DIM", "DTYPE", "MEMORY", "PUSHED",
                             "LSN", "STEP", "BEHIND", "LOG", "SYNCED TO", "SYNCING"}};
   for (const auto& [part, state] : states) {
+    const Marks marks(state);
     for (const MutableTensorStats& tensor : state.tensors) {
       if (IsImportMark(tensor.spec.ref)) continue;
-      const std::string_view pushes = IsImporting(state, tensor.spec.ref) ? "importing" : "taken";
+      const std::string_view pushes = marks.Has(tensor.spec.ref) ? "importing" : "taken";
       rows.push_back({Printable(tensor.spec.ref.ToString(), kNameShown),
                       std::string(tensor.refused.empty() ? pushes : "refused"),
                       std::to_string(part), FormatCount(tensor.ids.size()),
@@ -330,8 +369,9 @@ std::vector<std::string> Problems(const std::vector<ServerStatus>& servers) {
   }
   for (const ServerStatus& server : servers) {
     for (const auto& [part, state] : server.state) {
+      const Marks marks(state);
       for (const MutableTensorStats& tensor : state.tensors) {
-        if (IsImporting(state, tensor.spec.ref)) {
+        if (marks.Has(tensor.spec.ref)) {
           problems.push_back(
               fmt::format("{}: part {}: {} is being imported, or its import was interrupted",
                           server.address, part, Printable(tensor.spec.ref.ToString(), kNameShown)));
@@ -376,7 +416,9 @@ Json ToJson(const std::vector<ServerStatus>& servers) {
                   {"failovers", server.failovers},
                   {"recent", ToJson(server.recent)},
                   {"methods", server.methods},
-                  {"state", ToJson(server.state)}});
+                  {"state", ToJson(server.state)},
+                  {"tensors_left_out", server.tensors_left_out},
+                  {"left_out", server.left_out}});
       one.update(ToJson(server.total));
       one.erase("seconds");  // uptime_seconds
     } else {

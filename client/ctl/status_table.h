@@ -44,6 +44,8 @@ struct ServerStatus {
   CallFigures recent;               // of the last minute or so; of an older server as `total`
   Json methods = Json::array();     // per method, for --json
   std::map<int, StateStats> state;  // mutable tensors, by part
+  int64_t tensors_left_out = 0;     // of them, that the answer had no room for
+  std::vector<std::string> left_out = {};  // what else it had none for
 };
 
 // Asks the Stats of every server in `options`, each within its timeout: one that is just starting
@@ -55,6 +57,9 @@ struct ServerStatus {
 // Which servers serve each part; empty where FormatTable says it all: each part has one, and none
 // is down.
 [[nodiscard]] std::string FormatParts(const std::vector<ServerStatus>& servers);
+// What the servers' answers had no room for, a line each, and how to see it. Nothing of it is
+// wrong.
+[[nodiscard]] std::string FormatLeftOut(const std::vector<ServerStatus>& servers);
 // What is wrong, a line each: servers that do not answer, mutable tensors that take no pushes, and
 // parts of a graph that no server serves which does.
 [[nodiscard]] std::vector<std::string> Problems(const std::vector<ServerStatus>& servers);

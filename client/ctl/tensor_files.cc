@@ -187,17 +187,18 @@ StatusOr<int64_t> ExportTensor(const Stores& stores, const MutableTensorSpec& sp
 StatusOr<std::vector<MutableTensorSpec>> TensorsOfSnapshot(const Stores& stores,
                                                            const std::string& name,
                                                            CallContext& context) {
-  HG_ASSIGN_OR_RETURN(const auto snapshots, stores.admin->ListSnapshots(context));
+  HG_ASSIGN_OR_RETURN(const auto kept, stores.admin->DescribeSnapshot(name, context));
+  const int parts = stores.graph->info().book.num_parts();
   std::map<int, StateStats> by_part;  // as if they were there now
-  for (const auto& [part, kept] : snapshots) {
-    const auto found = std::find_if(kept.begin(), kept.end(),
-                                    [&](const SnapshotInfo& info) { return info.name == name; });
+  for (int part = 0; part < parts; ++part) {
+    const auto found = kept.find(part);
     if (found == kept.end()) {
-      return NotFound("snapshot '{}': partition {} of {} does not have it", name, part,
-                      snapshots.size());
+      return NotFound("snapshot '{}': partition {} of {} does not have it", name, part, parts);
     }
     StateStats& of_part = by_part[part];
-    for (const MutableTensorSpec& spec : found->tensors) of_part.tensors.emplace_back().spec = spec;
+    for (const MutableTensorSpec& spec : found->second.tensors) {
+      of_part.tensors.emplace_back().spec = spec;
+    }
   }
   HG_ASSIGN_OR_RETURN(const std::vector<MutableTensorState> tensors, MergeTensors(by_part));
   std::vector<MutableTensorSpec> specs;

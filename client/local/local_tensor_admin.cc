@@ -29,7 +29,16 @@ class LocalTensorAdmin final : public TensorAdmin {
   }
   StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext& context) override {
     HG_RETURN_IF_ERROR(context.Check());
-    return state_->states->Snapshots();
+    return state_->states->Snapshots({.tensors = false});
+  }
+  StatusOr<std::map<int, SnapshotInfo>> DescribeSnapshot(const std::string& name,
+                                                         CallContext& context) override {
+    HG_RETURN_IF_ERROR(context.Check());
+    std::map<int, SnapshotInfo> told;
+    for (auto& [part, kept] : state_->states->Snapshots({.name = name})) {
+      if (!kept.empty()) told.emplace(part, std::move(kept.front()));
+    }
+    return told;
   }
   StatusOr<int64_t> ReadSnapshot(const std::string& name, const MutableTensorSpec& spec,
                                  const TakeImages& take, CallContext& context) override {

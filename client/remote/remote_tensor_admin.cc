@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -126,7 +127,13 @@ class RemoteTensorAdmin final : public TensorAdmin {
 
   Status Snapshot(const std::string& name, std::optional<int64_t> step,
                   CallContext& context) override;
-  StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext& context) override;
+  StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext& context) override {
+    v1::ListSnapshotsRequest request;
+    request.set_without_tensors(true);
+    return ReadSnapshots(std::move(request), context);
+  }
+  StatusOr<std::map<int, SnapshotInfo>> DescribeSnapshot(const std::string& name,
+                                                         CallContext& context) override;
   // FailedPrecondition also if a server cannot read snapshots yet.
   StatusOr<int64_t> ReadSnapshot(const std::string& name, const MutableTensorSpec& spec,
                                  const TakeImages& take, CallContext& context) override;
@@ -143,6 +150,10 @@ class RemoteTensorAdmin final : public TensorAdmin {
   Status RestoreSnapshot(const std::string& name, CallContext& context) override;
 
  private:
+  // What the request asks for, of every partition; an older server tells more.
+  StatusOr<std::map<int, std::vector<SnapshotInfo>>> ReadSnapshots(v1::ListSnapshotsRequest request,
+                                                                   CallContext& context) const;
+
   const std::shared_ptr<Cluster> cluster_;
 };
 
@@ -175,23 +186,49 @@ Status RemoteTensorAdmin::Snapshot(const std::string& name, std::optional<int64_
   return failed;
 }
 
-StatusOr<std::map<int, std::vector<SnapshotInfo>>> RemoteTensorAdmin::ListSnapshots(
-    CallContext& context) {
+StatusOr<std::map<int, SnapshotInfo>> RemoteTensorAdmin::DescribeSnapshot(const std::string& name,
+                                                                          CallContext& context) {
+  v1::ListSnapshotsRequest request;
+  request.set_name(name);
+  HG_ASSIGN_OR_RETURN(auto snapshots, ReadSnapshots(std::move(request), context));
+  std::map<int, SnapshotInfo> told;
+  for (auto& [part, kept] : snapshots) {
+    for (SnapshotInfo& info : kept) {
+      if (info.name == name) told.emplace(part, std::move(info));
+    }
+  }
+  return told;
+}
+
+StatusOr<std::map<int, std::vector<SnapshotInfo>>> RemoteTensorAdmin::ReadSnapshots(
+    v1::ListSnapshotsRequest request, CallContext& context) const {
   Mutex mutex;
   std::map<int, std::vector<SnapshotInfo>> snapshots;
   for (int part = 0; part < cluster_->info().book.num_parts(); ++part) snapshots[part] = {};
-  const auto take = [&](const v1::ListSnapshotsReply& reply) {
+  AskPages ask{.method = Method::kListSnapshots};
+  ask.make_request = [&request](int page_size, const std::string& token) {
+    v1::ListSnapshotsRequest of_page = request;
+    of_page.set_page_size(page_size);
+    of_page.set_page_token(token);
+    return of_page.SerializeAsString();
+  };
+  ask.on_page = [&](ReplyPieces pieces) -> StatusOr<std::string> {
+    v1::ListSnapshotsReply reply;
+    HG_RETURN_IF_ERROR(ParseReply(pieces, &reply));
+    const MutexLock lock(mutex);
     for (const v1::PartSnapshot& snapshot : reply.snapshots()) {
       HG_ASSIGN_OR_RETURN(SnapshotInfo info, ToInfo(snapshot));
-      snapshots[static_cast<int>(snapshot.part())].push_back(std::move(info));
+      std::vector<SnapshotInfo>& of_part = snapshots[static_cast<int>(snapshot.part())];
+      if (!of_part.empty() && of_part.back().name == info.name) {  // it goes on
+        std::move(info.tensors.begin(), info.tensors.end(),
+                  std::back_inserter(of_part.back().tensors));
+      } else {
+        of_part.push_back(std::move(info));
+      }
     }
-    return OkStatus();
+    return std::move(*reply.mutable_next_page_token());
   };
-  HG_RETURN_IF_ERROR(AskAll(cluster_.get(),
-                            {.method = Method::kListSnapshots,
-                             .request = "",
-                             .on_reply = Reading<v1::ListSnapshotsReply>(&mutex, take)},
-                            context));
+  HG_RETURN_IF_ERROR(AskAllPages(cluster_.get(), ask, context));
   return snapshots;
 }
 

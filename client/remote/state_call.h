@@ -18,27 +18,28 @@ namespace halograph {
 // call has removed it before, and the answer was lost.
 enum class IfMissing { kIsAnError, kIsFineIfOthersHaveIt };
 
-// Asks every server that keeps tensors the same; `on_reply`, if set, reads the answers, maybe
-// several at once.
+// Asks every server that keeps tensors the same.
 struct Ask {
   Method method;
   std::string request;
-  std::function<Status(ReplyPieces)> on_reply = {};
   IfMissing missing = IfMissing::kIsAnError;
 };
 
 [[nodiscard]] Status AskAll(Cluster* cluster, const Ask& ask, CallContext& context);
 
-// Replies of several servers are read at once: what they say is put together under a lock.
-template <typename Reply, typename Take>
-std::function<Status(ReplyPieces)> Reading(Mutex* mutex, Take take) {
-  return [mutex, take](ReplyPieces pieces) {
-    Reply reply;
-    HG_RETURN_IF_ERROR(ParseReply(pieces, &reply));
-    const MutexLock lock(*mutex);
-    return take(reply);
-  };
-}
+// Asks every server that keeps tensors for a list, page by page. An older server, which knows no
+// pages, gives all at once.
+struct AskPages {
+  Method method;
+  std::function<std::string(int page_size, const std::string& token)> make_request = {};
+  // Reads a page, maybe those of several servers at once; each server's come in their order.
+  // Returns the token of the next one; empty: there is none.
+  std::function<StatusOr<std::string>(ReplyPieces)> on_page = {};
+};
+
+//   DataLoss  a server's page leads to itself
+//   else      as RpcClient::Run; too large pages say what to do
+[[nodiscard]] Status AskAllPages(Cluster* cluster, const AskPages& ask, CallContext& context);
 
 // What every partition has of every tensor.
 [[nodiscard]] StatusOr<std::map<int, StateStats>> ReadStates(Cluster* cluster,

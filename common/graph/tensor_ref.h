@@ -2,6 +2,7 @@
 // mapped partition.
 #pragma once
 
+#include <compare>
 #include <string>
 
 #include "common/base/status.h"
@@ -19,6 +20,8 @@ struct TensorRef {
 
   [[nodiscard]] std::string ToString() const;  // "node paper / feat"
   bool operator==(const TensorRef&) const = default;
+  // Those of node types before those of relations, then by type and name.
+  auto operator<=>(const TensorRef&) const = default;
 };
 
 // A tensor resolved against a schema.

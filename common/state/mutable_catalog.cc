@@ -1,7 +1,7 @@
 #include "common/state/mutable_catalog.h"
 
-#include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace halograph {
 
@@ -68,10 +68,9 @@ void MutableCatalog::Remove(const TensorRef& ref) {
 }
 
 void MutableCatalog::KeepOnly(std::span<const TensorRef> refs) {
+  const std::set<TensorRef> kept(refs.begin(), refs.end());
   const MutexLock lock(mutex_);
-  std::erase_if(known_, [&](const auto& known) {
-    return std::find(refs.begin(), refs.end(), known.second->spec.ref) == refs.end();
-  });
+  std::erase_if(known_, [&](const auto& known) { return !kept.contains(known.second->spec.ref); });
 }
 
 StatusOr<const CatalogTensor*> MutableCatalog::Find(const TensorRef& ref) const {
@@ -96,6 +95,7 @@ std::string MutableCatalog::Names() const {
   const MutexLock lock(mutex_);
   std::string names;
   for (const auto& [key, tensor] : known_) {
+    if (names.size() >= 500) return names + ", ...";
     names += (names.empty() ? "" : ", ") + tensor->spec.ref.ToString();
   }
   return names.empty() ? "none" : names;

@@ -62,6 +62,10 @@ struct StateOptions {
   int64_t max_waiting_bytes = int64_t{1} << 30;
   // A push waits while a checkpoint has more images to write that pushes to the tensor saved.
   int64_t max_image_bytes = int64_t{64} << 20;
+  // Beyond them none is made, also not where a folder has more: those are kept, and opened. Marks
+  // of imports (import_mark.h) are counted apart, and have the same bound.
+  int64_t max_tensors = 10'000;
+  int64_t max_snapshots = 256;
   int64_t step_timeout_ns = 30'000'000'000;  // a step waits for the pushes of its other ranks
   // Where the folder's own files are damaged (DataLoss): names of snapshots, of which Open takes
   // the first that is whole, and begins with all tensors as they were then. What was pushed since
@@ -147,6 +151,25 @@ struct SnapshotInfo {
   std::vector<MutableTensorSpec> tensors = {};  // that it has; of StateStore::Snapshots only
 };
 
+// Some of a list of tensors, which is by name (TensorRef's order).
+struct TensorRange {
+  std::optional<TensorRef> after = {};  // those behind it, whether it is there or not; null: all
+  size_t most = SIZE_MAX;
+};
+
+// Some of a list of snapshots, which is by name.
+struct SnapshotRange {
+  // Behind so many tensors of a snapshot: the rest of it, if it is there, and those after it.
+  struct Place {
+    std::string snapshot;
+    size_t tensors = 0;
+  };
+  std::string name = {};  // of this one alone; empty: of all
+  bool tensors = true;    // each with the tensors that it has
+  std::optional<Place> from = {};
+  size_t most = SIZE_MAX;  // snapshots, without that of `from`, and tensors; the last may lack some
+};
+
 // Where ReadSnapshot goes on; its own business.
 struct SnapshotPlace {
   uint32_t file = 0;     // of the snapshot's, from 0
@@ -185,7 +208,8 @@ class StateStore {
   //   AlreadyExists      the graph has a feature of this name
   //   NotFound           an unknown node type or relation
   //   ResourceExhausted  three bits a row do not fit into memory_bytes: bytes asked, used and
-  //                      allowed; or the disk is full
+  //                      allowed; there are max_tensors: how many, and the option; or the disk is
+  //                      full
   //   DeadlineExceeded, Cancelled  by `limits`, while another call had its turn; nothing changed
   [[nodiscard]] virtual Status Create(const MutableTensorSpec& spec,
                                       const WorkLimits& limits = {}) = 0;
@@ -239,7 +263,8 @@ class StateStore {
 
   // The tensor's spec and its ids here; NotFound naming what exists.
   [[nodiscard]] virtual StatusOr<MutableTensorStats> Describe(const TensorRef& ref) const = 0;
-  [[nodiscard]] virtual StateStats stats() const = 0;
+  // Of tensors those in `range`. Others may be made and dropped while they are told.
+  [[nodiscard]] virtual StateStats stats(const TensorRange& range = {}) const = 0;
 
   // Makes all that is applied durable and frees the log before it. DeadlineExceeded, Cancelled: by
   // `limits`, which end waits for other calls and pushes, and for the log; not the writing of
@@ -249,6 +274,7 @@ class StateStore {
   // Keeps the state of one moment under `name`, durably. `step`: the moment after that step, for
   // which it waits; null: now. Pushes go on meanwhile.
   //   AlreadyExists  a snapshot of this name; InvalidArgument: a name that is not [A-Za-z0-9._-]+
+  //   ResourceExhausted   there are max_snapshots: how many, and the option; or the disk is full
   //   FailedPrecondition  the step is over for a tensor: it is named. A tensor of an earlier
   //                       run that nobody pushes to counts too: drop it, or take a snapshot
   //                       without a step
@@ -256,7 +282,9 @@ class StateStore {
   [[nodiscard]] virtual StatusOr<SnapshotInfo> Snapshot(const std::string& name,
                                                         std::optional<int64_t> step,
                                                         const WorkLimits& limits) = 0;
-  [[nodiscard]] virtual std::vector<SnapshotInfo> Snapshots() const = 0;
+  // By name.
+  [[nodiscard]] virtual std::vector<SnapshotInfo> Snapshots(
+      const SnapshotRange& range = {}) const = 0;
   // Reads what a snapshot has of a tensor, page by page: the first from place {}, each other one
   // from `next` of the page before. A row may come several times: the last time counts. Rows that
   // nobody had pushed do not come: they are as the initializer makes them. One page at least tells

@@ -362,6 +362,7 @@ Table Tensors(const UiData& data) {
                             tensor.refused.empty() ? Cell{"yes", CellKind::kGood}
                                                    : Warning("no: " + tensor.refused)});
     }
+    table.left_out += static_cast<size_t>(server.tensors_left_out);
   }
   return table;
 }

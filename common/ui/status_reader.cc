@@ -174,6 +174,7 @@ void ReadTensors(const Json& state, ServerFigures& server) {
 }
 
 void ReadState(const Json& stats, const Metrics& metrics, ServerFigures& server) {
+  server.tensors_left_out = std::max<int64_t>(WholeOf(stats, "tensors_left_out"), 0);
   for (const Json& state : ItemsOf(stats, "state")) {
     ReadTensors(state, server);
     LogFigures log{.part = SmallInt(state, "part"),

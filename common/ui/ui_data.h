@@ -133,6 +133,7 @@ struct ServerFigures {
   double recent_seconds = 0;  // what `methods` are of
   std::vector<MethodFigures> methods = {};
   std::vector<TensorFigures> tensors = {};
+  int64_t tensors_left_out = 0;  // that its answer had no room for
   std::vector<LogFigures> logs = {};
   std::vector<SlowRequest> slow = {};
   std::vector<ClientFigures> callers = {};

@@ -1,9 +1,13 @@
 #include "proto/state/tensor_messages.h"
 
+#include <limits>
+
 #include "halograph/v1/kv.pb.h"
 
 namespace halograph {
 namespace {
+
+constexpr size_t kFieldBytes = 1 + 5;  // a tag, and a length below 2^32
 
 // The enumerations have the same values on both sides.
 template <typename Ours, typename Theirs>
@@ -100,22 +104,23 @@ StatusOr<MutableTensorSpec> ToSpec(const v1::MutableTensorSpec& wire) {
   return spec;
 }
 
+void ToProto(const MutableTensorStats& tensor, v1::TensorState* out) {
+  ToProto(tensor.spec, out->mutable_spec());
+  out->set_first_id(tensor.ids.begin);
+  out->set_end_id(tensor.ids.end);
+  out->set_memory_bytes(tensor.memory_bytes);
+  out->set_pushes(tensor.pushes);
+  out->set_pushed_rows(tensor.pushed_rows);
+  out->set_lsn(tensor.lsn);
+  out->set_step(tensor.step);
+  out->set_refused(tensor.refused);
+  out->set_staleness(tensor.staleness);
+  out->set_not_finite_rows(tensor.not_finite_rows);
+}
+
 void ToProto(int part, const StateStats& stats, v1::PartState* out) {
   out->set_part(static_cast<uint32_t>(part));
-  for (const MutableTensorStats& tensor : stats.tensors) {
-    v1::TensorState* of_tensor = out->add_tensors();
-    ToProto(tensor.spec, of_tensor->mutable_spec());
-    of_tensor->set_first_id(tensor.ids.begin);
-    of_tensor->set_end_id(tensor.ids.end);
-    of_tensor->set_memory_bytes(tensor.memory_bytes);
-    of_tensor->set_pushes(tensor.pushes);
-    of_tensor->set_pushed_rows(tensor.pushed_rows);
-    of_tensor->set_lsn(tensor.lsn);
-    of_tensor->set_step(tensor.step);
-    of_tensor->set_refused(tensor.refused);
-    of_tensor->set_staleness(tensor.staleness);
-    of_tensor->set_not_finite_rows(tensor.not_finite_rows);
-  }
+  for (const MutableTensorStats& tensor : stats.tensors) ToProto(tensor, out->add_tensors());
   out->set_lsn(stats.lsn);
   out->set_synced_lsn(stats.synced_lsn);
   out->set_log_bytes(stats.log_bytes);
@@ -161,6 +166,26 @@ void ToProto(int part, const SnapshotInfo& info, v1::PartSnapshot* out) {
   out->set_step(info.step);
   out->set_bytes(info.bytes);
   for (const MutableTensorSpec& spec : info.tensors) ToProto(spec, out->add_tensors());
+}
+
+size_t MessageBytes(const MutableTensorStats& tensor) {
+  v1::TensorState message;
+  ToProto(tensor, &message);
+  return message.ByteSizeLong() + kFieldBytes;
+}
+
+size_t MessageBytes(const MutableTensorSpec& spec) {
+  v1::MutableTensorSpec message;
+  ToProto(spec, &message);
+  return message.ByteSizeLong() + kFieldBytes;
+}
+
+size_t MessageBytes(const SnapshotInfo& info) {
+  v1::PartSnapshot message;
+  // Its length may take more bytes than it says here: it has no tensors yet.
+  ToProto(std::numeric_limits<int>::max(), SnapshotInfo{info.name, info.lsn, info.step, info.bytes},
+          &message);
+  return message.ByteSizeLong() + kFieldBytes;
 }
 
 StatusOr<SnapshotInfo> ToInfo(const v1::PartSnapshot& wire) {

@@ -292,6 +292,35 @@ class CommandTest(StateBase):
         must(self.ctl("drop", *NODE_TENSOR))
         self.assertCode(1, self.ctl("drop", *NODE_TENSOR), "emb")
 
+    def test_what_a_server_has_no_room_for_is_told_and_listed(self):
+        self.serve("--max-message-bytes", "64KiB", "--state-tensors", 130, "--state-snapshots", 1)
+        names = [f"table-{i:03}-" + "x" * 150 for i in range(129)]
+        for name in names:
+            must(self.ctl("create", "--tensor", name, "--placement", "range", "--rows", 2))
+        self.create()
+        refused = self.ctl("create", "--tensor", "one-more", "--placement", "range", "--rows", 2)
+        self.assertCode(1, refused, "130 mutable tensors", "--state-tensors")
+        must(self.ctl("snapshot", "--name", "kept"))
+        self.assertCode(1, self.ctl("snapshot", "--name", "next"), "1 snapshots", "--state-snapshots")
+
+        parts = json.loads(must(self.ctl("list", "--json")).out)
+        for part in parts:
+            self.assertEqual(names, [tensor["spec"]["name"] for tensor in part["tensors"]
+                                     if tensor["spec"]["name"] != "emb"])
+        small = ("halograph-ctl", "status", "--servers", ",".join(self.addresses),
+                 "--max-message-bytes", "32KiB")
+        told = json.loads(must(self.box.run(*small, "--json")).out)
+        for server in told:
+            shown = sum(len(part["tensors"]) for part in server["state"])
+            self.assertGreater(server["tensors_left_out"], 0)
+            self.assertEqual(130, shown + server["tensors_left_out"])
+        table = must(self.box.run(*small)).out
+        self.assertIn(f"{told[0]['tensors_left_out']} tensors of parts had no room in its answer", table)
+        self.assertIn("halograph-ctl state list", table)
+        must(self.box.run("halograph-ctl", "state", "export", "--servers", ",".join(self.addresses),
+                          "--name", "kept", *NODE_TENSOR, "--output", self.box.folder / "one"))
+        must(self.ctl("restore", "--name", "kept"))
+
     def test_a_server_without_a_state_folder_says_what_to_do(self):
         _, self.addresses = self.box.servers(self.graph, ["all"])
         self.assertCode(1, self.ctl("create", *NODE_TENSOR), "--state DIR")

@@ -239,6 +239,14 @@ void CheckTold(const Checkup& checkup, std::vector<Diagnosis>* lines) {
                       fmt::join(server.second.left_out, ", ")),
           "give it and ctl a larger --max-message-bytes to see these too");
     }
+    if (server.second.tensors_left_out > 0) {
+      Add(lines, Severity::kLook,
+          fmt::format("server {} had no room in its answer for {} mutable tensors of parts: they "
+                      "were not looked at",
+                      server.second.address, server.second.tensors_left_out),
+          "see them with halograph-ctl state list, or give it and ctl a larger "
+          "--max-message-bytes");
+    }
     if (server.second.error.ok() && server.second.without_metrics) {
       older.insert(server.second.address);
     }

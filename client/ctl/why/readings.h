@@ -62,6 +62,7 @@ struct ServerReading {
   std::vector<std::string> left_out = {};
   MetricValues metrics = {};
   std::vector<ToldTensor> tensors = {};
+  int64_t tensors_left_out = 0;  // that the answer had no room for
   std::vector<ToldSlowCall> slow_calls = {};
   std::vector<ToldClient> clients = {};
 };

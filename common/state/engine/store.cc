@@ -5,8 +5,15 @@
 #include "common/graph/tensor_ref.h"
 #include "common/state/engine/admin_turn.h"
 #include "common/state/helper_threads.h"
+#include "common/state/import_mark.h"
 
 namespace halograph {
+namespace {
+
+constexpr size_t kToldAtATime = 256;
+
+}  // namespace
+
 Store::Store(const StateOptions& options, const StateGraph& graph, Env& env)
     : options_(options),
       graph_(graph),
@@ -24,10 +31,11 @@ Store::~Store() {
 }
 
 StatusOr<Store::Tensor> Store::Find(const TensorRef& ref) const {
+  if (const auto found = by_name_.find(ref); found != by_name_.end()) return found->second;
   std::string names;
-  for (const auto& [number, tensor] : tensors_) {
-    if (tensor->spec.ref == ref) return tensor;
-    if (names.size() < 500) names += (names.empty() ? "" : ", ") + tensor->spec.ref.ToString();
+  for (const auto& [other, tensor] : by_name_) {
+    if (names.size() >= 500) break;
+    names += (names.empty() ? "" : ", ") + other.ToString();
   }
   return NotFound("no mutable tensor {}; there {}", ref.ToString(),
                   names.empty() ? "is none" : "are " + names);
@@ -51,6 +59,7 @@ Status Store::Create(const MutableTensorSpec& spec, const WorkLimits& limits) {
     const MonitorLock lock(*monitor_);
     const StatusOr<Tensor> same = Find(spec.ref);
     if (same.ok()) return spec.SameAs((*same)->spec);
+    HG_RETURN_IF_ERROR(CheckRoomFor(spec.ref));
   }
   HG_RETURN_IF_ERROR(log_->failure());
   HG_ASSIGN_OR_RETURN(const uint32_t number, catalogue_->NextNumber());
@@ -62,8 +71,30 @@ Status Store::Create(const MutableTensorSpec& spec, const WorkLimits& limits) {
   HG_RETURN_IF_ERROR(Written(catalogue_->AddTensor({number, spec})));
   const MonitorLock lock(*monitor_);
   memory_bytes_ = used;
+  by_name_.emplace(spec.ref, made.at(number));
   tensors_.merge(made);
   return OkStatus();
+}
+
+// Marks of imports are counted apart: a state as full as it may be can be imported.
+Status Store::CheckRoomFor(const TensorRef& ref) const {
+  if (std::ssize(tensors_) < options_.max_tensors) return OkStatus();
+  const bool mark = IsImportMark(ref);
+  const auto there = std::count_if(by_name_.begin(), by_name_.end(), [&](const auto& tensor) {
+    return IsImportMark(tensor.first) == mark;
+  });
+  if (there < options_.max_tensors) return OkStatus();
+  return ResourceExhausted(
+      "{}: part {} has {} mutable tensors{}, and makes none beyond {} (--state-tensors): drop "
+      "some, "
+      "or start with a larger --state-tensors",
+      ref.ToString(), graph_.part, there, mark ? " that are being imported" : "",
+      options_.max_tensors);
+}
+
+void Store::Name() {
+  by_name_.clear();
+  for (const auto& [number, tensor] : tensors_) by_name_.emplace(tensor->spec.ref, tensor);
 }
 
 Status Store::Drop(const TensorRef& ref, const WorkLimits& limits) {
@@ -91,6 +122,7 @@ void Store::Forget(LiveTensor& tensor) {
   tensor.progress.dropped = true;
   Applied(tensor, tensor.progress.steps.Restart(-1));
   memory_bytes_ -= tensor.memory_bytes;
+  by_name_.erase(tensor.spec.ref);
   tensors_.erase(tensor.number);
 }
 
@@ -174,24 +206,41 @@ MutableTensorStats Store::StatsOf(const LiveTensor& tensor) const {
   stats.lsn = AppliedLsn(tensor);
   stats.staleness = progress.staleness.Value(env_.scheduler().NowNs());
   stats.step = progress.applied_step;
-  stats.refused = Message(log_->failure());
   return stats;
 }
 
 StatusOr<MutableTensorStats> Store::Describe(const TensorRef& ref) const {
   const MonitorLock lock(*monitor_);
   HG_ASSIGN_OR_RETURN(const Tensor tensor, Find(ref));
-  return StatsOf(*tensor);
+  MutableTensorStats stats = StatsOf(*tensor);
+  stats.refused = Message(log_->failure());
+  return stats;
 }
 
-StateStats Store::stats() const {
+std::vector<MutableTensorStats> Store::TensorStats(const TensorRange& range) const {
+  std::vector<MutableTensorStats> all;
+  const std::string refused = Message(log_->failure());
+  std::optional<TensorRef> after = range.after;
+  // Some at a time: pushes wait meanwhile.
+  for (bool more = true; more && all.size() < range.most;) {
+    const MonitorLock lock(*monitor_);
+    auto at = after.has_value() ? by_name_.upper_bound(*after) : by_name_.begin();
+    for (size_t n = 0; n < kToldAtATime && at != by_name_.end() && all.size() < range.most;
+         ++n, ++at) {
+      all.push_back(StatsOf(*at->second));
+      all.back().refused = refused;
+    }
+    more = at != by_name_.end();
+    if (!all.empty()) after = all.back().spec.ref;
+  }
+  return all;
+}
+
+StateStats Store::stats(const TensorRange& range) const {
   const PushLog::Stats log = log_->stats();
-  const MonitorLock lock(*monitor_);
   StateStats stats;
-  for (const auto& [number, tensor] : tensors_) stats.tensors.push_back(StatsOf(*tensor));
-  std::sort(stats.tensors.begin(), stats.tensors.end(), [](const auto& a, const auto& b) {
-    return a.spec.ref.ToString() < b.spec.ref.ToString();
-  });
+  stats.tensors = TensorStats(range);
+  const MonitorLock lock(*monitor_);
   stats.lsn = log.last_lsn;
   stats.synced_lsn = log.synced_lsn;
   stats.log_bytes = log.bytes;

@@ -22,6 +22,7 @@
 #include "common/state/engine/checkpoint/background_work.h"
 #include "common/state/engine/checkpoint/checkpoint_file.h"
 #include "common/state/engine/checkpoint/moment.h"
+#include "common/state/engine/kept_snapshots.h"
 #include "common/state/engine/log/push_log.h"
 #include "common/state/engine/rows/live_tensor.h"
 #include "common/state/engine/steps/client_table.h"
@@ -54,12 +55,12 @@ class Store : public StateStore {
                             const WorkLimits& limits,
                             const MutableTensorSpec* expected) const override;
   [[nodiscard]] StatusOr<MutableTensorStats> Describe(const TensorRef& ref) const override;
-  [[nodiscard]] StateStats stats() const override;
+  [[nodiscard]] StateStats stats(const TensorRange& range) const override;
   [[nodiscard]] Status Checkpoint(const WorkLimits& limits) override;
   [[nodiscard]] StatusOr<SnapshotInfo> Snapshot(const std::string& name,
                                                 std::optional<int64_t> step,
                                                 const WorkLimits& limits) override;
-  [[nodiscard]] std::vector<SnapshotInfo> Snapshots() const override;
+  [[nodiscard]] std::vector<SnapshotInfo> Snapshots(const SnapshotRange& range) const override;
   [[nodiscard]] StatusOr<SnapshotPage> ReadSnapshot(const std::string& name, const TensorRef& ref,
                                                     const SnapshotPlace& place,
                                                     size_t max_bytes) const override;
@@ -99,7 +100,7 @@ class Store : public StateStore {
   [[nodiscard]] LeftFiles LeftBeside(const std::set<int64_t>& named) const;
   void SetNamedFiles(std::set<int64_t> named);  // the catalogue does
   [[nodiscard]] static std::set<int64_t> NamedBy(const CheckpointInfo& checkpoint,
-                                                 const std::vector<CatalogueSnapshot>& snapshots);
+                                                 const KeptSnapshots::List& snapshots);
   void RemoveUnusedFiles();
 
   // store_open.cc
@@ -196,11 +197,10 @@ class Store : public StateStore {
   void CheckpointIfLong();
 
   // store_snapshot.cc; the caller has the admin turn.
-  [[nodiscard]] StatusOr<CatalogueSnapshot> FindSnapshot(const std::string& name) const;
   [[nodiscard]] StatusOr<std::vector<TensorMoment>> CheckFiles(
       const std::vector<int64_t>& files) const;
-  [[nodiscard]] Status TensorsOf(const CatalogueSnapshot& snapshot, TensorMap* tensors);
-  [[nodiscard]] Status SwitchToSnapshot(const CatalogueSnapshot& snapshot,
+  [[nodiscard]] Status TensorsOf(const KeptSnapshot& snapshot, TensorMap* tensors);
+  [[nodiscard]] Status SwitchToSnapshot(const KeptSnapshot& snapshot,
                                         const std::vector<TensorMoment>& then,
                                         const TensorMap& restored, const Patience& patience);
 
@@ -212,8 +212,13 @@ class Store : public StateStore {
                                     const WorkLimits& limits) const;  // requires monitor_
   // Every push of the tensor up to here is in its rows. Requires monitor_.
   [[nodiscard]] int64_t AppliedLsn(const LiveTensor& tensor) const;
-  [[nodiscard]] MutableTensorStats StatsOf(const LiveTensor& tensor) const;  // requires monitor_
-  void Forget(LiveTensor& tensor);                                           // requires monitor_
+  // But why pushes are refused. Requires monitor_.
+  [[nodiscard]] MutableTensorStats StatsOf(const LiveTensor& tensor) const;
+  [[nodiscard]] std::vector<MutableTensorStats> TensorStats(const TensorRange& range) const;
+  void Forget(LiveTensor& tensor);  // requires monitor_
+  void Name();                      // makes by_name_ what tensors_ are; requires monitor_
+  // ResourceExhausted: there are as many tensors of its kind as may be. Requires monitor_.
+  [[nodiscard]] Status CheckRoomFor(const TensorRef& ref) const;
   [[nodiscard]] Status CheckSpec(const MutableTensorSpec& spec) const;
 
   // Waits for a change of what monitor_ guards, which is held. DeadlineExceeded or Cancelled: it
@@ -237,9 +242,10 @@ class Store : public StateStore {
   std::weak_ptr<RowSpace> row_space_;  // of the tensors whose rows are beyond memory
   int64_t row_cache_bytes_ = 0;        // of it, while it is there
 
-  const std::unique_ptr<Monitor> monitor_;    // of all below
-  TensorMap tensors_;                         // by number; changed in the admin turn only
-  std::vector<CatalogueSnapshot> snapshots_;  // changed in the admin turn only
+  const std::unique_ptr<Monitor> monitor_;  // of all below
+  TensorMap tensors_;                       // by number; changed in the admin turn only
+  std::map<TensorRef, Tensor> by_name_;     // the same
+  KeptSnapshots snapshots_;                 // changed in the admin turn only
   ClientTable clients_;
   int64_t last_lsn_ = 0;
   int64_t waiting_bytes_ = 0;

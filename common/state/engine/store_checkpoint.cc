@@ -272,8 +272,9 @@ Status Store::SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snap
                        const std::vector<CatalogueTensor>* tensors) {
   // The images may show a push that the log lacks, or lack one that it holds.
   HG_RETURN_IF_ERROR(log_->failure());
-  std::vector<CatalogueSnapshot> snapshots = snapshots_;
-  if (snapshot != nullptr) snapshots.push_back(*snapshot);
+  KeptSnapshots::List snapshots = snapshots_.list();
+  std::shared_ptr<const KeptSnapshot> made;
+  if (snapshot != nullptr) snapshots.push_back(made = snapshots_.Share(*snapshot));
   const std::set<int64_t> named = NamedBy(next, snapshots);
   HG_RETURN_IF_ERROR(
       Written(catalogue_->SetCheckpoint(next, LeftBeside(named), snapshot, tensors)));
@@ -284,7 +285,7 @@ Status Store::SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snap
     const MonitorLock lock(*monitor_);
     ++checkpoints_;
     checkpointed_ns_ = env_.scheduler().NowNs();
-    snapshots_ = std::move(snapshots);
+    if (made != nullptr) snapshots_.Add(std::move(made));
     monitor_->NotifyAll();
   }
   RemoveUnusedFiles();

@@ -17,7 +17,7 @@ bool IsDamage(const Status& status) { return absl::IsNotFound(status) || absl::I
 }  // namespace
 
 Status Store::WithSnapshots(const Status& damage) const {
-  std::vector<SnapshotInfo> known = Snapshots();
+  std::vector<SnapshotInfo> known = Snapshots({.tensors = false});
   if (known.empty()) return damage;
   std::sort(known.begin(), known.end(), [](const SnapshotInfo& a, const SnapshotInfo& b) {
     return a.lsn != b.lsn ? a.lsn > b.lsn : a.name > b.name;
@@ -71,9 +71,10 @@ Status Store::FallBack(const Status& damage) {
   HG_ASSIGN_OR_RETURN(const NamedSegments segments, catalogue_->Segments());
   next.first_epoch = segments.next_epoch;
   HG_ASSIGN_OR_RETURN(LeftFiles left, catalogue_->Left());
-  named_files_ = NamedBy(before, all);
+  for (const CatalogueSnapshot& kept : all) snapshots_.Add(snapshots_.Share(kept));
+  named_files_ = NamedBy(before, snapshots_.list());
   unused_ = {left.unused.begin(), left.unused.end()};
-  left.unused = LeftBeside(NamedBy(next, all)).unused;
+  left.unused = LeftBeside(NamedBy(next, snapshots_.list())).unused;
   // Told before it is done: a process that ends in between has said too much, not too little.
   if (options_.on_fall_back != nullptr) options_.on_fall_back(*chosen, damage);
   return catalogue_->SetCheckpoint(next, left, nullptr, &snapshot.tensors);

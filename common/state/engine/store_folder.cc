@@ -191,10 +191,10 @@ void Store::SetNamedFiles(std::set<int64_t> named) {
 }
 
 std::set<int64_t> Store::NamedBy(const CheckpointInfo& checkpoint,
-                                 const std::vector<CatalogueSnapshot>& snapshots) {
+                                 const KeptSnapshots::List& snapshots) {
   std::set<int64_t> named(checkpoint.files.begin(), checkpoint.files.end());
-  for (const CatalogueSnapshot& snapshot : snapshots) {
-    named.insert(snapshot.files.begin(), snapshot.files.end());
+  for (const auto& snapshot : snapshots) {
+    named.insert(snapshot->files.begin(), snapshot->files.end());
   }
   return named;
 }

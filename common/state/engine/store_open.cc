@@ -17,7 +17,8 @@ Status CheckOptions(const StateOptions& options) {
   const std::pair<const char*, int64_t> positive[] = {
       {"segment_bytes", options.segment_bytes},     {"log_bytes", options.log_bytes},
       {"max_push_bytes", options.max_push_bytes},   {"max_clients", options.max_clients},
-      {"max_image_bytes", options.max_image_bytes},
+      {"max_image_bytes", options.max_image_bytes}, {"max_tensors", options.max_tensors},
+      {"max_snapshots", options.max_snapshots},
   };
   for (const auto& [name, value] : positive) {
     if (value <= 0) return InvalidArgument("{} is {}; it must be above 0", name, value);
@@ -54,6 +55,7 @@ Status Store::Begin() {
   const int64_t begin = env_.scheduler().NowNs();
   HG_RETURN_IF_ERROR(OpenFolder());
   HG_RETURN_IF_ERROR(LoadTensors());
+  Name();
   HG_RETURN_IF_ERROR(LoadCheckpoint());
   HG_RETURN_IF_ERROR(OpenLog());
   // Now that all that is used was read and fits together.
@@ -79,8 +81,9 @@ Status Store::LoadCheckpoint() {
   const std::filesystem::path folder = options_.folder / "checkpoints";
   HG_RETURN_IF_ERROR(MakeDurableFolder(folder, env_.files()));
   HG_ASSIGN_OR_RETURN(checkpoint_, catalogue_->Checkpoint());
-  HG_ASSIGN_OR_RETURN(snapshots_, catalogue_->Snapshots());
-  named_files_ = NamedBy(checkpoint_, snapshots_);
+  HG_RETURN_IF_ERROR(catalogue_->VisitSnapshots(
+      [&](const CatalogueSnapshot& kept) { snapshots_.Add(snapshots_.Share(kept)); }));
+  named_files_ = NamedBy(checkpoint_, snapshots_.list());
   for (const int64_t number : named_files_) {
     next_file_ = number + 1;
     StatusOr<std::unique_ptr<ReadableFile>> file = env_.files().OpenToRead(FilePath(number));

@@ -5,16 +5,17 @@ namespace halograph {
 
 StatusOr<SnapshotPage> Store::ReadSnapshot(const std::string& name, const TensorRef& ref,
                                            const SnapshotPlace& place, size_t max_bytes) const {
-  CatalogueSnapshot snapshot;
+  std::shared_ptr<const KeptSnapshot> found;
   {
     const MonitorLock lock(*monitor_);
-    HG_ASSIGN_OR_RETURN(snapshot, FindSnapshot(name));
+    HG_ASSIGN_OR_RETURN(found, snapshots_.Find(name));
   }
+  const KeptSnapshot& snapshot = *found;
   const CatalogueTensor* tensor = nullptr;
   std::string names;
-  for (const CatalogueTensor& kept : snapshot.tensors) {
-    if (kept.spec.ref == ref) tensor = &kept;
-    if (names.size() < 500) names += (names.empty() ? "" : ", ") + kept.spec.ref.ToString();
+  for (const auto& kept : *snapshot.tensors) {
+    if (kept->spec.ref == ref) tensor = kept.get();
+    if (names.size() < 500) names += (names.empty() ? "" : ", ") + kept->spec.ref.ToString();
   }
   if (tensor == nullptr) {
     return NotFound("snapshot {} has no tensor {}; it has {}", name, ref.ToString(),
@@ -31,7 +32,7 @@ StatusOr<SnapshotPage> Store::ReadSnapshot(const std::string& name, const Tensor
   if (!read.ok()) {
     // Its files go with a snapshot that is deleted meanwhile.
     const MonitorLock lock(*monitor_);
-    HG_RETURN_IF_ERROR(FindSnapshot(name).status());
+    HG_RETURN_IF_ERROR(snapshots_.Find(name).status());
     return read.status();
   }
   SnapshotPage page;

@@ -30,45 +30,39 @@ StatusOr<SnapshotInfo> Store::Snapshot(const std::string& name, std::optional<in
   HG_RETURN_IF_ERROR(CheckName(name));
   const AdminTurn turn(*this, limits);
   HG_RETURN_IF_ERROR(turn.status());
-  if (FindSnapshot(name).ok()) return AlreadyExists("there is a snapshot {} already", name);
+  if (snapshots_.Find(name).ok()) return AlreadyExists("there is a snapshot {} already", name);
+  if (const int64_t there = std::ssize(snapshots_.list()); there >= options_.max_snapshots) {
+    return ResourceExhausted(
+        "snapshot {}: part {} has {} snapshots, and makes none beyond {} (--state-snapshots): "
+        "delete "
+        "some, or start with a larger --state-snapshots",
+        name, graph_.part, there, options_.max_snapshots);
+  }
   return WriteCheckpoint(&name, step, limits);
 }
 
-std::vector<SnapshotInfo> Store::Snapshots() const {
-  const MonitorLock lock(*monitor_);
-  std::vector<SnapshotInfo> infos;
-  for (const CatalogueSnapshot& snapshot : snapshots_) {
-    infos.push_back(snapshot.info);
-    for (const CatalogueTensor& tensor : snapshot.tensors) {
-      infos.back().tensors.push_back(tensor.spec);
-    }
+std::vector<SnapshotInfo> Store::Snapshots(const SnapshotRange& range) const {
+  KeptSnapshots::List kept;
+  {
+    const MonitorLock lock(*monitor_);
+    kept = snapshots_.list();
   }
-  std::sort(infos.begin(), infos.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
-  return infos;
-}
-
-StatusOr<CatalogueSnapshot> Store::FindSnapshot(const std::string& name) const {
-  std::string names;
-  for (const CatalogueSnapshot& snapshot : snapshots_) {
-    if (snapshot.info.name == name) return snapshot;
-    if (names.size() < 500) names += (names.empty() ? "" : ", ") + snapshot.info.name;
-  }
-  return NotFound("no snapshot {}; there {}", name, names.empty() ? "is none" : "are " + names);
+  return Tell(kept, range);
 }
 
 Status Store::DeleteSnapshot(const std::string& name, const WorkLimits& limits) {
   const AdminTurn turn(*this, limits);
   HG_RETURN_IF_ERROR(turn.status());
-  HG_RETURN_IF_ERROR(FindSnapshot(name).status());
-  std::vector<CatalogueSnapshot> rest = snapshots_;
-  std::erase_if(rest, [&](const auto& snapshot) { return snapshot.info.name == name; });
+  HG_ASSIGN_OR_RETURN(const auto removed, snapshots_.Find(name));
+  KeptSnapshots::List rest = snapshots_.list();
+  std::erase(rest, removed);
   const std::set<int64_t> named = NamedBy(checkpoint_, rest);
   HG_RETURN_IF_ERROR(Written(catalogue_->RemoveSnapshot(name, LeftBeside(named))));
   {
     const MonitorLock lock(*monitor_);
-    snapshots_ = std::move(rest);
+    snapshots_.Remove(name);
   }
+  snapshots_.Forget();
   SetNamedFiles(named);
   RemoveUnusedFiles();
   return OkStatus();
@@ -78,10 +72,10 @@ Status Store::RestoreSnapshot(const std::string& name, const WorkLimits& limits)
   const AdminTurn turn(*this, limits);
   HG_RETURN_IF_ERROR(turn.status());
   HG_RETURN_IF_ERROR(log_->failure());
-  HG_ASSIGN_OR_RETURN(const CatalogueSnapshot snapshot, FindSnapshot(name));
-  HG_ASSIGN_OR_RETURN(const std::vector<TensorMoment> then, CheckFiles(snapshot.files));
+  HG_ASSIGN_OR_RETURN(const auto snapshot, snapshots_.Find(name));
+  HG_ASSIGN_OR_RETURN(const std::vector<TensorMoment> then, CheckFiles(snapshot->files));
   TensorMap restored;
-  HG_RETURN_IF_ERROR(TensorsOf(snapshot, &restored));
+  HG_RETURN_IF_ERROR(TensorsOf(*snapshot, &restored));
 
   // From here until the end nobody pushes or reads.
   std::vector<Tensor> all;
@@ -102,7 +96,7 @@ Status Store::RestoreSnapshot(const std::string& name, const WorkLimits& limits)
     tensor->turns.BeginChange();
     stopped.push_back(tensor);
   }
-  if (status.ok()) status = SwitchToSnapshot(snapshot, then, restored, patience);
+  if (status.ok()) status = SwitchToSnapshot(*snapshot, then, restored, patience);
   for (const Tensor& tensor : stopped) {
     tensor->turns.EndChange();
     tensor->turns.EndTurn();
@@ -126,24 +120,23 @@ StatusOr<std::vector<TensorMoment>> Store::CheckFiles(const std::vector<int64_t>
   return last;
 }
 
-Status Store::TensorsOf(const CatalogueSnapshot& snapshot, TensorMap* tensors) {
+Status Store::TensorsOf(const KeptSnapshot& snapshot, TensorMap* tensors) {
   int64_t bytes = 0;
   std::vector<CatalogueTensor> dropped;
-  for (const CatalogueTensor& kept : snapshot.tensors) {
-    const auto live = tensors_.find(kept.number);
+  for (const auto& kept : *snapshot.tensors) {
+    const auto live = tensors_.find(kept->number);
     if (live == tensors_.end()) {
-      dropped.push_back(kept);
+      dropped.push_back(*kept);
     } else {
-      (*tensors)[kept.number] = live->second;
+      (*tensors)[kept->number] = live->second;
       bytes += live->second->memory_bytes;
     }
   }
   return Annotate(MakeTensors(dropped, &bytes, tensors), "snapshot " + snapshot.info.name);
 }
 
-Status Store::SwitchToSnapshot(const CatalogueSnapshot& snapshot,
-                               const std::vector<TensorMoment>& then, const TensorMap& restored,
-                               const Patience& patience) {
+Status Store::SwitchToSnapshot(const KeptSnapshot& snapshot, const std::vector<TensorMoment>& then,
+                               const TensorMap& restored, const Patience& patience) {
   // A file without rows says where the tensors stand from now on, and who pushed what until now.
   std::string clients;
   CheckpointInfo next;
@@ -173,7 +166,9 @@ Status Store::SwitchToSnapshot(const CatalogueSnapshot& snapshot,
   HG_RETURN_IF_ERROR(WriteFile(number, moments, clients).status());
   HG_RETURN_IF_ERROR(log_->SyncTo(next.lsn, patience));
   next.first_epoch = log_->FirstEpochAfter(next.lsn);
-  HG_RETURN_IF_ERROR(SwitchTo(next, nullptr, &snapshot.tensors));
+  std::vector<CatalogueTensor> tensors;
+  for (const auto& kept : *snapshot.tensors) tensors.push_back(*kept);
+  HG_RETURN_IF_ERROR(SwitchTo(next, nullptr, &tensors));
   Status loaded = LoadRows(snapshot.files, restored);
   if (!loaded.ok()) {
     // The files were whole a moment ago. A restart reads them anew.
@@ -198,6 +193,7 @@ Status Store::SwitchToSnapshot(const CatalogueSnapshot& snapshot,
     tensors_[moment->at.tensor] = moment->tensor;
     memory_bytes_ += moment->tensor->memory_bytes;
   }
+  Name();
   return loaded;
 }
 

@@ -12,6 +12,8 @@ StateOptions ToStateOptions(const StateFolderOptions& options, int64_t max_push_
           .segment_bytes = options.segment_bytes,
           .log_bytes = options.log_bytes,
           .max_push_bytes = max_push_bytes,
+          .max_tensors = options.tensors,
+          .max_snapshots = options.snapshots,
           .fall_back_to = options.fall_back_to,
           .accept_loss = options.accept_loss};
 }
@@ -47,6 +49,12 @@ void AddStateRows(OptionTable& rows, StateFolderOptions* o, std::string_view who
                 "log of the pushes to one part; a checkpoint shortens it from half of that on, and "
                 "beyond it pushes wait for the checkpoint")
       .AtLeast(2 * StateOptions{}.segment_bytes);
+  rows.Add("state-tensors", &o->tensors,
+           "mutable tensors that a part may have; beyond them none is created")
+      .AtLeast(1);
+  rows.Add("state-snapshots", &o->snapshots,
+           "snapshots that a part may have; beyond them none is taken")
+      .AtLeast(1);
 }
 
 }  // namespace halograph

@@ -30,9 +30,7 @@ void LogFailure(int part, const std::filesystem::path& folder, const Status& rea
 }
 
 bool Has(const StateStore& store, const std::string& snapshot) {
-  const std::vector<SnapshotInfo> kept = store.Snapshots();
-  return std::any_of(kept.begin(), kept.end(),
-                     [&](const SnapshotInfo& info) { return info.name == snapshot; });
+  return !store.Snapshots({.name = snapshot, .tensors = false}).empty();
 }
 
 }  // namespace
@@ -251,9 +249,9 @@ StatusOr<std::map<int, SnapshotInfo>> PartStates::Snapshot(const std::string& na
   return failed;
 }
 
-std::map<int, std::vector<SnapshotInfo>> PartStates::Snapshots() const {
+std::map<int, std::vector<SnapshotInfo>> PartStates::Snapshots(const SnapshotRange& range) const {
   std::map<int, std::vector<SnapshotInfo>> all;
-  for (const auto& [part, store] : stores_) all.emplace(part, store->Snapshots());
+  for (const auto& [part, store] : stores_) all.emplace(part, store->Snapshots(range));
   return all;
 }
 

@@ -81,7 +81,8 @@ class PartStates {
   [[nodiscard]] StatusOr<std::map<int, SnapshotInfo>> Snapshot(const std::string& name,
                                                                std::optional<int64_t> step,
                                                                const WorkLimits& limits);
-  [[nodiscard]] std::map<int, std::vector<SnapshotInfo>> Snapshots() const;
+  [[nodiscard]] std::map<int, std::vector<SnapshotInfo>> Snapshots(
+      const SnapshotRange& range = {}) const;
   // OutOfRange: a part that is not here.
   [[nodiscard]] StatusOr<SnapshotPage> ReadSnapshot(int64_t part, const std::string& name,
                                                     const TensorRef& ref,

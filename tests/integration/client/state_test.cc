@@ -465,6 +465,158 @@ TEST_F(StateTest, StatusShowsWhatEachPartHas) {
   EXPECT_EQ(ToJson(statuses)[0]["state"][0]["tensors"][0]["pushes"], 1);
 }
 
+// More tensors than fit into a message of 64 KiB.
+class ManyTensorsTest : public StateTest {
+ protected:
+  static constexpr int kTensors = 400;
+
+  void SetUp() override {
+    server::ServerOptions options = WithState();
+    options.max_message_bytes = 64 << 10;
+    server_ = Serve(graph_, {}, options);
+    const Stores stores = Open(Few());
+    for (int i = 0; i < kTensors; ++i) {
+      const Status made = Create(*stores.admin, Table(i));
+      ASSERT_TRUE(made.ok()) << ToString(made);
+    }
+    ASSERT_TRUE(Create(*stores.admin).ok());
+  }
+  static MutableTensorSpec Table(int i) {
+    return {.ref = {false, "", fmt::format("table-{:04}-{}", i, std::string(100, 'x'))},
+            .placement = Placement::kRange,
+            .rows = 2,
+            .initializer = {},
+            .optimizer = {}};
+  }
+  // Of a client whose messages are as small.
+  RemoteOptions Few() const {
+    RemoteOptions options = Options({server_->address()});
+    options.max_message_bytes = 64 << 10;
+    return options;
+  }
+
+  std::unique_ptr<server::Server> server_;
+};
+
+TEST_F(ManyTensorsTest, AreListedPushedAndKept) {
+  const Stores stores = Open(Few());
+  CallContext context;
+  const auto all = stores.admin->List(context);
+  ASSERT_TRUE(all.ok()) << ToString(all.status());
+  ASSERT_EQ(all->size(), size_t{kTensors} + 1);
+  EXPECT_EQ((*all)[0].spec, Spec());
+  EXPECT_EQ(all->back().spec, Table(kTensors - 1));
+  // A client that knows none of them finds the one that it is asked for.
+  ASSERT_TRUE(Push(*Open(Few()).rows, {3}, {1}).ok());
+  EXPECT_THAT(*PullRows(*Open(Few()).rows, {3}), ElementsAre(-1));
+
+  ASSERT_TRUE(stores.admin->Snapshot("kept", std::nullopt, context).ok());
+  ASSERT_TRUE(stores.admin->Drop(kEmb, context).ok());
+  ASSERT_TRUE(stores.admin->Snapshot("later", std::nullopt, context).ok());
+  const auto names = stores.admin->ListSnapshots(context);
+  ASSERT_TRUE(names.ok()) << ToString(names.status());
+  ASSERT_EQ(names->at(1).size(), 2U);
+  EXPECT_EQ(names->at(1)[1].name, "later");
+  EXPECT_TRUE(names->at(1)[1].tensors.empty());
+  const auto kept = stores.admin->DescribeSnapshot("kept", context);
+  ASSERT_TRUE(kept.ok()) << ToString(kept.status());
+  ASSERT_EQ(kept->size(), 2U);
+  ASSERT_EQ(kept->at(1).tensors.size(), size_t{kTensors} + 1);
+  EXPECT_EQ(kept->at(1).tensors[7], Table(7));
+  EXPECT_EQ(stores.admin->DescribeSnapshot("later", context)->at(0).tensors.size(),
+            size_t{kTensors});
+  EXPECT_TRUE(stores.admin->DescribeSnapshot("none", context)->empty());
+  ASSERT_TRUE(stores.admin->RestoreSnapshot("kept", context).ok());
+  EXPECT_EQ(stores.admin->List(context)->size(), size_t{kTensors} + 1);
+}
+
+TEST_F(ManyTensorsTest, StatusTellsWhatItHadNoRoomFor) {
+  const auto statuses = AskStatus(Few());
+  ASSERT_TRUE(statuses[0].reachable.ok()) << ToString(statuses[0].reachable);
+  ASSERT_EQ(statuses[0].state.size(), 2U);
+  const size_t told =
+      statuses[0].state.at(0).tensors.size() + statuses[0].state.at(1).tensors.size();
+  EXPECT_GT(told, 50U);
+  EXPECT_EQ(static_cast<int64_t>(told) + statuses[0].tensors_left_out, 2 * (kTensors + 1));
+  EXPECT_GT(statuses[0].tensors_left_out, 0);
+  EXPECT_THAT(Problems(statuses), testing::IsEmpty());
+  EXPECT_THAT(FormatLeftOut(statuses),
+              HasSubstr(fmt::format("{}: {} tensors of parts had no room", server_->address(),
+                                    statuses[0].tensors_left_out)));
+  EXPECT_THAT(FormatLeftOut(statuses), HasSubstr("halograph-ctl state list"));
+  EXPECT_EQ(ToJson(statuses)[0]["tensors_left_out"], statuses[0].tensors_left_out);
+  // Its messages are smaller than those of a server with room for all.
+  const auto few = AskStatus([&] {
+    RemoteOptions options = Few();
+    options.max_message_bytes = 32 << 10;
+    return options;
+  }());
+  ASSERT_TRUE(few[0].reachable.ok()) << ToString(few[0].reachable);
+  EXPECT_GT(few[0].tensors_left_out, statuses[0].tensors_left_out);
+}
+
+TEST_F(StateTest, StatusTellsWhichListsHadNoRoom) {
+  std::vector<ServerStatus> statuses(2);
+  statuses[0].address = "a:1";
+  statuses[0].left_out = {"clients (256)", "\x1b[31m"};
+  statuses[1].address = "b:2";
+  EXPECT_THAT(FormatLeftOut(statuses), HasSubstr("a:1: had no room in its answer for: clients"));
+  EXPECT_THAT(FormatLeftOut(statuses), testing::Not(HasSubstr("\x1b")));
+  EXPECT_THAT(FormatLeftOut(statuses), testing::Not(HasSubstr("b:2")));
+  EXPECT_EQ(ToJson(statuses)[1]["left_out"].size(), 0U);
+}
+
+// Behind a server that ignores what it does not know, as one without pages does; and one that leads
+// a client on for ever.
+TEST_F(StateTest, AListComesWholeFromAServerThatKnowsNoPages) {
+  const auto server = Serve(graph_, {}, WithState());
+  bool forever = false;
+  std::atomic<int> lists = 0;
+  FakeServer between([&](const FakeCall& call) {
+    FakeCall forwarded = call;
+    if (call.method == "KVService/ListTensors" || call.method == "KVService/ListSnapshots") {
+      ++lists;
+      if (!forever) forwarded.request.clear();
+      FakeAnswer answer = Forward(server->address(), forwarded);
+      if (forever) answer.bytes += std::string("\x12\x01x", 3);  // next_page_token: "x"
+      return answer;
+    }
+    return Forward(server->address(), forwarded);
+  });
+  const Stores stores = Open(Options({between.address()}));
+  CallContext context;
+  ASSERT_TRUE(Create(*stores.admin).ok());
+  ASSERT_TRUE(stores.admin->Snapshot("kept", std::nullopt, context).ok());
+  ASSERT_TRUE(stores.admin->Snapshot("other", std::nullopt, context).ok());
+  ASSERT_EQ(stores.admin->List(context)->size(), 1U);
+  EXPECT_EQ(stores.admin->ListSnapshots(context)->at(0).size(), 2U);
+  const auto kept = stores.admin->DescribeSnapshot("kept", context);
+  ASSERT_TRUE(kept.ok()) << ToString(kept.status());
+  EXPECT_EQ(kept->at(1).tensors.size(), 1U);
+  EXPECT_EQ(lists, 3);
+  forever = true;
+  ExpectError(stores.admin->List(context).status(), absl::StatusCode::kDataLoss,
+              {"leads to itself"});
+}
+
+TEST_F(StateTest, TensorsAndSnapshotsBeyondTheirBoundsAreRefusedNamingTheOption) {
+  server::ServerOptions options = WithState();
+  options.state.tensors = 1;
+  options.state.snapshots = 1;
+  const auto server = Serve(graph_, {}, options);
+  const Stores stores = Open(Options({server->address()}));
+  CallContext context;
+  ASSERT_TRUE(Create(*stores.admin).ok());
+  MutableTensorSpec other = Spec();
+  other.ref.name = "other";
+  ExpectError(Create(*stores.admin, other), absl::StatusCode::kResourceExhausted,
+              {"has 1 mutable tensors", "--state-tensors"});
+  ASSERT_TRUE(stores.admin->Snapshot("first", std::nullopt, context).ok());
+  ExpectError(stores.admin->Snapshot("second", std::nullopt, context),
+              absl::StatusCode::kResourceExhausted, {"has 1 snapshots", "--state-snapshots"});
+  EXPECT_EQ(stores.admin->ListSnapshots(context)->at(0).size(), 1U);
+}
+
 // A tensor goes to another partitioning of its graph by way of files under original ids.
 TEST_F(StateTest, ExportAndImportKeepEveryRowUnderItsOriginalId) {
   const TestGraphSpec two = RandomGraph({.seed = 1, .parts = 2, .nodes = 200, .feature_dim = 4});

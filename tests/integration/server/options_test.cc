@@ -46,6 +46,14 @@ TEST(ServerOptionsTest, EachValueOutOfBoundsIsNamed) {
               HasSubstr("--state-log-bytes is 1MiB, expected at least 128MiB"));
   EXPECT_EQ(options.State().log_bytes, 1 << 20);
   options = Valid();
+  options.state.tensors = 0;
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--state-tensors is 0, expected at least 1"));
+  options.state.tensors = 7;
+  options.state.snapshots = 0;
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--state-snapshots is 0"));
+  EXPECT_EQ(options.State().max_tensors, 7);
+  EXPECT_EQ(options.State().max_snapshots, 0);
+  options = Valid();
   options.max_message_bytes = 1000;
   EXPECT_THAT(Message(options.Validate()), HasSubstr("--max-message-bytes is 1000"));
   options = Valid();

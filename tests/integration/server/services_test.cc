@@ -8,9 +8,11 @@
 #include "common/graph/tensor_ref.h"
 #include "common/sampling/kernel/one_layer.h"
 #include "common/sampling/request.h"
+#include "common/state/import_mark.h"
 #include "halograph/v1/admin.grpc.pb.h"
 #include "halograph/v1/graph.grpc.pb.h"
 #include "halograph/v1/kv.grpc.pb.h"
+#include "server/convert.h"
 #include "server/messages.h"
 #include "server/stats_message.h"
 #include "tests/integration/server/server_fixture.h"
@@ -413,23 +415,133 @@ TEST(StatsMessageTest, WhatDoesNotFitIsLeftOutAndNamed) {
   EXPECT_TRUE(absl::IsResourceExhausted(ToStatsReply(snapshot, 100).status()));
 }
 
-// A state of many tensors costs neither metrics nor the other lists.
-TEST(StatsMessageTest, AListThatDoesNotFitIsLeftOutAlone) {
+// Two parts of so many tensors, an import's mark last, with a metric and clients.
+ServerSnapshot ManyTensors(int tensors) {
   ServerSnapshot snapshot;
   FamilySnapshot& family = snapshot.metrics.families.emplace_back();
   family.name = "halograph_few";
   family.series.emplace_back();
   snapshot.latest_clients.resize(3);
-  for (int i = 0; i < 400; ++i) {
-    MutableTensorStats& tensor = snapshot.state[0].tensors.emplace_back();
-    tensor.spec.ref = {.type = "node", .name = std::to_string(i) + std::string(200, 'x')};
+  for (const int part : {0, 1}) {
+    StateStats& state = snapshot.state[part];
+    state.lsn = 7;
+    for (int i = 0; i < tensors; ++i) {
+      state.tensors.emplace_back().spec.ref = {
+          .type = "node", .name = fmt::format("{:05}", i) + std::string(200, 'x')};
+    }
+    state.tensors.emplace_back().spec = ImportMarkSpec(state.tensors[0].spec.ref, 2);
   }
+  return snapshot;
+}
+
+// A state of many tensors costs neither metrics nor the other lists, nor the parts' own figures.
+TEST(StatsMessageTest, TensorsThatDoNotFitAreLeftOutAndCounted) {
+  const ServerSnapshot snapshot = ManyTensors(200);
+  EXPECT_EQ(ToldIn(snapshot, 1 << 20).tensors_left_out(), 0);
   const v1::StatsReply reply = ToldIn(snapshot, 64 << 10);
   EXPECT_EQ(reply.metrics_size(), 1);
   EXPECT_EQ(reply.client_list_size(), 3);
-  EXPECT_EQ(reply.state_size(), 0);
+  EXPECT_EQ(reply.left_out_size(), 0);
+  ASSERT_EQ(reply.state_size(), 2);
+  int64_t told = 0;
+  for (const v1::PartState& part : reply.state()) {
+    EXPECT_EQ(part.lsn(), 7);
+    ASSERT_GT(part.tensors_size(), 50);
+    EXPECT_EQ(part.tensors(0).spec().name().substr(0, 5), "00000");
+    EXPECT_EQ(part.tensors(1).spec().name().substr(0, 5), "00001");
+    EXPECT_TRUE(part.tensors(part.tensors_size() - 1).spec().name().starts_with("import-mark-"));
+    told += part.tensors_size();
+  }
+  EXPECT_EQ(told + reply.tensors_left_out(), 402);
+  EXPECT_GT(static_cast<int64_t>(reply.ByteSizeLong()), 56 << 10) << "no more than need be";
+}
+
+TEST(StatsMessageTest, MetricsDoNotDriveOutAFewTensors) {
+  ServerSnapshot snapshot = ManyTensors(20);
+  FamilySnapshot& family = snapshot.metrics.families.emplace_back();
+  family.name = "halograph_many";
+  for (int s = 0; s < 4000; ++s) {
+    family.series.push_back(
+        {.labels = {{"tensor", std::to_string(s)}}, .value = 1, .histogram = {}});
+  }
+  const v1::StatsReply reply = ToldIn(snapshot, 64 << 10);
+  EXPECT_EQ(reply.tensors_left_out(), 0);
   ASSERT_EQ(reply.left_out_size(), 1);
-  EXPECT_EQ(reply.left_out(0), "state of parts (1)");
+  EXPECT_EQ(reply.left_out(0), "metric halograph_many (4000 series)");
+}
+
+// What is not told for want of a whole list's room is counted, too.
+TEST(StatsMessageTest, TensorsOfAListThatIsLeftOutAreCounted) {
+  const ServerSnapshot snapshot = ManyTensors(200);
+  const v1::StatsReply reply = ToldIn(snapshot, 10 << 10);
+  int64_t told = 0;
+  for (const v1::PartState& part : reply.state()) told += part.tensors_size();
+  EXPECT_EQ(told + reply.tensors_left_out(), 402);
+}
+
+TEST(StatsMessageTest, ThePageStatusTellsWhatItLeavesOut) {
+  const auto whole = ToStatusJson(ManyTensors(200), 1 << 20);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ((*whole)["tensors_left_out"], "0");
+  const auto cut = ToStatusJson(ManyTensors(200), 64 << 10);
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  const auto told = (*cut)["state"][0]["tensors"].size() + (*cut)["state"][1]["tensors"].size();
+  EXPECT_EQ((*cut)["tensors_left_out"], std::to_string(402 - told));
+  EXPECT_GT(told, 100U);
+}
+
+// What another server told in few bytes may take much memory here.
+TEST(StatsMessageTest, TensorsThatTakeTooMuchMemoryAreLeftOutOfWhatOthersTold) {
+  v1::StatsReply reply;
+  v1::PartState* const state = reply.add_state();
+  for (int i = 0; i < 100'000; ++i) state->add_tensors()->mutable_spec()->mutable_optimizer();
+  const auto read = ReadStatsReply(reply.SerializeAsString());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ((*read)["tensors_left_out"], "100000");
+}
+
+// Lists lie in the memory of replies, as long as they are not read.
+TEST(ReplyMemoryTest, ListsCountInTheMemoryOfReplies) {
+  const ServerSnapshot snapshot = ManyTensors(1000);
+  const TensorPage page{.parts = snapshot.state, .next = ""};
+  const auto pool = BufferPool::Create(3 << 19);
+  std::vector<grpc::ByteBuffer> unread(4);
+  ReplyMemory memory(pool.get(), "a");
+  ASSERT_TRUE(WriteListTensorsReply(page, 1 << 20, memory, &unread[0]).ok());
+  const auto bytes = static_cast<int64_t>(unread[0].Length());
+  EXPECT_GE(pool->usage().in_use_bytes, bytes);
+  EXPECT_TRUE(absl::IsUnavailable(WriteListTensorsReply(page, 1 << 20, memory, &unread[1])));
+  EXPECT_EQ(memory.missing_bytes(), static_cast<size_t>(bytes)) << "the call waits for room";
+  SnapshotInfo info{.name = "kept"};
+  for (const auto& tensor : snapshot.state.at(0).tensors) info.tensors.push_back(tensor.spec);
+  const SnapshotsPage snapshots{.parts = {{0, {info, info}}}, .next = ""};
+  EXPECT_TRUE(absl::IsUnavailable(WriteListSnapshotsReply(snapshots, 1 << 20, memory, &unread[1])));
+  EXPECT_TRUE(absl::IsResourceExhausted(WriteListTensorsReply(page, 10'000, memory, &unread[1])));
+  // Statistics are told all the same.
+  ASSERT_TRUE(WriteStatsReply(snapshot, 1 << 20, memory, &unread[1]).ok());
+  v1::StatsReply stats;
+  ASSERT_TRUE(Parse(&unread[1], &stats).ok());
+  EXPECT_EQ(stats.tensors_left_out(), 2002);
+  EXPECT_EQ(stats.metrics_size(), 1);
+  unread[0].Clear();  // read
+  EXPECT_EQ(pool->usage().in_use_bytes, 0);
+  ASSERT_TRUE(WriteListSnapshotsReply(snapshots, 1 << 20, memory, &unread[2]).ok());
+  unread[2].Clear();
+  ASSERT_TRUE(WriteStatsReply(snapshot, 1 << 20, memory, &unread[3]).ok());
+  EXPECT_GE(pool->usage().in_use_bytes, static_cast<int64_t>(unread[3].Length()));
+  ASSERT_TRUE(Parse(&unread[3], &stats).ok());
+  EXPECT_EQ(stats.tensors_left_out(), 0);
+}
+
+TEST_F(ServicesTest, AStatsRequestSaysHowLargeItsReplyMayBe) {
+  v1::StatsRequest request;
+  request.set_metrics(true);
+  request.set_max_bytes(16 << 10);
+  const std::string bytes = RawCall(channel_, kStats, request.SerializeAsString()).bytes;
+  EXPECT_LE(bytes.size(), 16U << 10);
+  v1::StatsReply reply;
+  ASSERT_TRUE(reply.ParseFromString(bytes));
+  EXPECT_GT(reply.left_out_size(), 0);
 }
 
 TEST_F(ServicesTest, StatisticsCountCallsErrorsAndBytes) {

@@ -291,6 +291,13 @@ TEST(DoctorTest, WhatDidNotFitIsNotTakenForHealthy) {
              "a:7000 had no room in its answer for: state of");
 }
 
+TEST(DoctorTest, TensorsThatWereNotToldAreNotTakenForHealthy) {
+  Checkup checkup = Well();
+  checkup.servers[0].second.tensors_left_out = 17;
+  ExpectLine(checkup, "not told", Severity::kLook,
+             "a:7000 had no room in its answer for 17 mutable tensors");
+}
+
 TEST(DoctorTest, NamesOfOthersAreEscaped) {
   Checkup checkup = Well();
   checkup.servers[0].second.graph_name = "\x1b[31mred";

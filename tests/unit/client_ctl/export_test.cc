@@ -39,6 +39,10 @@ class SendingAdmin : public TensorAdmin {
   StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext&) override {
     return NotAsked();
   }
+  StatusOr<std::map<int, SnapshotInfo>> DescribeSnapshot(const std::string&,
+                                                         CallContext&) override {
+    return NotAsked();
+  }
   Status DeleteSnapshot(const std::string&, CallContext&) override { return NotAsked(); }
   Status RestoreSnapshot(const std::string&, CallContext&) override { return NotAsked(); }
   [[nodiscard]] StatusOr<int64_t> ReadSnapshot(const std::string& /*name*/,

@@ -7,6 +7,9 @@
 #include <string>
 #include <thread>
 
+#include <malloc.h>
+
+#include "common/state/engine/kept_snapshots.h"
 #include "common/state/engine/rows/recent_most.h"
 #include "tests/unit/state_engine/store_fixture.h"
 
@@ -847,6 +850,143 @@ TEST_F(StoreCheckpointTest, RestoreBringsBackDroppedTensorsAndDropsNewOnes) {
   EXPECT_TRUE(absl::IsNotFound(store_->Describe({false, "node", "new"}).status()));
   MustOpen();
   EXPECT_EQ(PullAll(), Expected(applied_));
+}
+
+// Names of what a piece tells.
+std::vector<std::string> Names(const std::vector<MutableTensorStats>& tensors) {
+  std::vector<std::string> names;
+  for (const MutableTensorStats& tensor : tensors) names.push_back(tensor.spec.ref.name);
+  return names;
+}
+std::vector<std::string> Names(const std::vector<SnapshotInfo>& snapshots) {
+  std::vector<std::string> names;
+  for (const SnapshotInfo& info : snapshots) {
+    names.push_back(info.name);
+    for (const MutableTensorSpec& spec : info.tensors) names.push_back(spec.ref.name);
+  }
+  return names;
+}
+
+using testing::ElementsAre;
+
+TEST_F(StoreCheckpointTest, TensorsAreListedInPiecesByName) {
+  MustOpen();
+  for (const char* name : {"b", "d", "a", "c"}) ASSERT_TRUE(store_->Create(Embedding(name)).ok());
+  EXPECT_THAT(Names(store_->stats().tensors), ElementsAre("a", "b", "c", "d"));
+  EXPECT_THAT(Names(store_->stats({.most = 2}).tensors), ElementsAre("a", "b"));
+  EXPECT_TRUE(store_->stats({.most = 0}).tensors.empty());
+  const TensorRange behind_b{.after = Embedding("b").ref};
+  EXPECT_THAT(Names(store_->stats(behind_b).tensors), ElementsAre("c", "d"));
+  ASSERT_TRUE(store_->Drop(Embedding("b").ref).ok());
+  EXPECT_THAT(Names(store_->stats(behind_b).tensors), ElementsAre("c", "d")) << "it is gone";
+  MustSnapshot("kept");
+  ASSERT_TRUE(store_->Drop(Embedding("c").ref).ok());
+  ASSERT_TRUE(store_->Create(Embedding("e")).ok());
+  MustRestore("kept");
+  EXPECT_THAT(Names(store_->stats().tensors), ElementsAre("a", "c", "d"));
+  EXPECT_TRUE(store_->Describe(Embedding("c").ref).ok());
+  EXPECT_TRUE(absl::IsNotFound(store_->Describe(Embedding("e").ref).status()));
+  MustOpen();
+  EXPECT_THAT(Names(store_->stats().tensors), ElementsAre("a", "c", "d"));
+}
+
+// More than are told under one lock.
+TEST_F(StoreCheckpointTest, ALongListOfTensorsIsWhole) {
+  MustOpen();
+  std::vector<std::string> names;
+  for (int i = 0; i < 600; ++i) {
+    MutableTensorSpec spec = Embedding(fmt::format("t{:03}", i));
+    spec.ref.type = "";
+    spec.placement = Placement::kRange;
+    spec.rows = 2;
+    ASSERT_TRUE(store_->Create(spec).ok());
+    names.push_back(spec.ref.name);
+  }
+  EXPECT_EQ(Names(store_->stats().tensors), names);
+  names.resize(512);
+  EXPECT_EQ(Names(store_->stats({.most = 512}).tensors), names);
+}
+
+TEST_F(StoreCheckpointTest, SnapshotsAreListedInPiecesByName) {
+  OpenWith(Embedding("a"));
+  ASSERT_TRUE(store_->Create(Embedding("b")).ok());
+  MustSnapshot("two");
+  ASSERT_TRUE(store_->Drop(Embedding("a").ref).ok());
+  MustSnapshot("one");
+  const auto told = [&](const SnapshotRange& range) { return Names(store_->Snapshots(range)); };
+  EXPECT_THAT(told({}), ElementsAre("one", "b", "two", "a", "b"));
+  EXPECT_THAT(told({.tensors = false}), ElementsAre("one", "two"));
+  EXPECT_THAT(told({.name = "two"}), ElementsAre("two", "a", "b"));
+  EXPECT_TRUE(told({.name = "none"}).empty());
+  EXPECT_THAT(told({.most = 4}), ElementsAre("one", "b", "two", "a"));
+  using Place = SnapshotRange::Place;
+  EXPECT_THAT(told({.from = Place{"two", 1}}), ElementsAre("two", "b"));
+  EXPECT_THAT(told({.from = Place{"one", 0}, .most = 1}), ElementsAre("one", "b"));
+  EXPECT_THAT(told({.from = Place{"one", 1}, .most = 2}), ElementsAre("two", "a"));
+  EXPECT_THAT(told({.tensors = false, .from = Place{"one", 0}}), ElementsAre("two"));
+  EXPECT_TRUE(told({.from = Place{"two", 2}}).empty());
+  EXPECT_THAT(told({.from = Place{"perhaps gone", 7}}), ElementsAre("two", "a", "b"));
+  MustOpen();
+  EXPECT_THAT(told({}), ElementsAre("one", "b", "two", "a", "b"));
+}
+
+TEST(KeptSnapshotsTest, TensorsAreHeldOnceAndGoWithTheirLastSnapshot) {
+  const auto made = [](const std::string& name, std::vector<CatalogueTensor> tensors) {
+    return CatalogueSnapshot{.info = {.name = name}, .files = {}, .tensors = std::move(tensors)};
+  };
+  KeptSnapshots kept;
+  const CatalogueTensor one{1, Embedding("a")}, two{2, Embedding("b")}, three{3, Embedding("c")};
+  kept.Add(kept.Share(made("x", {one, two})));
+  kept.Add(kept.Share(made("y", {one, two})));
+  kept.Add(kept.Share(made("z", {two, three})));
+  const auto x = *kept.Find("x"), z = *kept.Find("z");
+  EXPECT_EQ(x->tensors, (*kept.Find("y"))->tensors) << "one list";
+  EXPECT_EQ((*x->tensors)[1], (*z->tensors)[0]) << "one tensor";
+  EXPECT_EQ((*z->tensors)[1]->spec, three.spec);
+  const std::weak_ptr<const CatalogueTensor> first = (*x->tensors)[0], second = (*x->tensors)[1];
+  KeptSnapshots::List before = kept.list();
+  kept.Remove("x");
+  kept.Remove("y");
+  kept.Forget();
+  EXPECT_FALSE(first.expired()) << "who reads them has them yet";
+  before.clear();
+  // x and z are held here.
+  EXPECT_EQ(second.use_count(), 2);
+  EXPECT_TRUE(absl::IsNotFound(kept.Find("x").status()));
+  EXPECT_EQ(kept.list().size(), 1U);
+}
+
+// Each a copy, they took 125 MB.
+TEST(KeptSnapshotsTest, ManySnapshotsTakeTheMemoryOfOneList) {
+  const auto used = [] { return static_cast<int64_t>(mallinfo2().uordblks); };
+  KeptSnapshots kept;
+  const int64_t before = used();
+  for (uint32_t snapshot = 0; snapshot < 25; ++snapshot) {
+    CatalogueSnapshot made{
+        .info = {.name = fmt::format("s{}", snapshot)}, .files = {}, .tensors = {}};
+    // One tensor is dropped and another made between two snapshots.
+    for (uint32_t number = snapshot; number < snapshot + 10'000; ++number) {
+      made.tensors.push_back({number, Embedding(fmt::format("a-tensor-of-some-name-{}", number))});
+    }
+    kept.Add(kept.Share(made));
+  }
+  EXPECT_LT(used() - before, int64_t{10} << 20);
+  for (int snapshot = 0; snapshot < 25; ++snapshot) kept.Remove(fmt::format("s{}", snapshot));
+  kept.Forget();
+  EXPECT_LT(used() - before, int64_t{1} << 20);
+}
+
+TEST(KeptSnapshotsTest, TheMemoryOfADeletedSnapshotIsGivenBack) {
+  KeptSnapshots kept;
+  std::weak_ptr<const CatalogueTensor> only;
+  {
+    const auto snapshot = kept.Share({.info = {.name = "x"}, .files = {}, .tensors = {{1, {}}}});
+    only = snapshot->tensors->front();
+    kept.Add(snapshot);
+  }
+  EXPECT_FALSE(only.expired());
+  kept.Remove("x");
+  EXPECT_TRUE(only.expired());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What a store refuses, and that nothing happened then.
 #include <limits>
 
+#include "common/state/import_mark.h"
 #include "tests/unit/state_engine/store_fixture.h"
 
 namespace halograph {
@@ -49,6 +50,47 @@ TEST_F(StoreRefusalTest, UnknownTensorIsNotFoundAndNamesThoseThatExist) {
   const Status refused = Refusal(push);
   EXPECT_TRUE(absl::IsNotFound(refused));
   EXPECT_THAT(Message(refused), HasSubstr("emb"));
+}
+
+TEST_F(StoreRefusalTest, TensorsBeyondTheBoundAreRefusedNamingTheOption) {
+  options_.max_tensors = 2;
+  OpenWith(Embedding());
+  ASSERT_TRUE(store_->Create(Embedding("second")).ok());
+  const Status refused = store_->Create(Embedding("third"));
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << ToString(refused);
+  EXPECT_THAT(Message(refused), HasSubstr("part 0 has 2 mutable tensors"));
+  EXPECT_THAT(Message(refused), HasSubstr("beyond 2 (--state-tensors)"));
+  EXPECT_TRUE(store_->Create(Embedding("second")).ok()) << "it is there";
+  // Marks of imports have a bound of their own: what is full can be imported.
+  EXPECT_TRUE(store_->Create(ImportMarkSpec(Embedding().ref, 2)).ok());
+  EXPECT_TRUE(store_->Create(ImportMarkSpec(Embedding("second").ref, 2)).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(store_->Create(ImportMarkSpec(Embedding("x").ref, 2))));
+  ASSERT_TRUE(store_->Drop(Embedding("second").ref).ok());
+  EXPECT_TRUE(store_->Create(Embedding("third")).ok());
+  // A folder that has more opens as it is.
+  options_.max_tensors = 1;
+  MustOpen();
+  EXPECT_EQ(store_->stats().tensors.size(), 4U);
+  EXPECT_EQ(PullAll(0, "third"), Expected({}, Embedding("third")));
+  EXPECT_TRUE(absl::IsResourceExhausted(store_->Create(Embedding("second"))));
+}
+
+TEST_F(StoreRefusalTest, SnapshotsBeyondTheBoundAreRefusedNamingTheOption) {
+  options_.max_snapshots = 2;
+  OpenWith(Embedding());
+  ASSERT_TRUE(store_->Snapshot("a", {}, {}).ok());
+  ASSERT_TRUE(store_->Snapshot("b", {}, {}).ok());
+  const Status refused = store_->Snapshot("c", {}, {}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << ToString(refused);
+  EXPECT_THAT(Message(refused), HasSubstr("part 0 has 2 snapshots"));
+  EXPECT_THAT(Message(refused), HasSubstr("beyond 2 (--state-snapshots)"));
+  ASSERT_TRUE(store_->DeleteSnapshot("a").ok());
+  EXPECT_TRUE(store_->Snapshot("c", {}, {}).ok());
+  options_.max_snapshots = 1;
+  MustOpen();
+  EXPECT_EQ(store_->Snapshots().size(), 2U);
+  EXPECT_TRUE(absl::IsResourceExhausted(store_->Snapshot("d", {}, {}).status()));
+  EXPECT_TRUE(store_->RestoreSnapshot("b").ok());
 }
 
 TEST_F(StoreRefusalTest, ValuesOfAnotherShapeAreInvalidArgument) {

@@ -116,6 +116,10 @@ class HookedAdmin final : public TensorAdmin {
   StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext& context) override {
     return admin_->ListSnapshots(context);
   }
+  StatusOr<std::map<int, SnapshotInfo>> DescribeSnapshot(const std::string& name,
+                                                         CallContext& context) override {
+    return admin_->DescribeSnapshot(name, context);
+  }
   StatusOr<int64_t> ReadSnapshot(const std::string& name, const MutableTensorSpec& spec,
                                  const TakeImages& take, CallContext& context) override {
     return admin_->ReadSnapshot(name, spec, take, context);

@@ -205,6 +205,10 @@ class GivenTensors final : public TensorAdmin {
       CallContext& /*context*/) override {
     return Refused("the list of snapshots");
   }
+  StatusOr<std::map<int, SnapshotInfo>> DescribeSnapshot(const std::string& name,
+                                                         CallContext& /*context*/) override {
+    return Refused(name);
+  }
   StatusOr<int64_t> ReadSnapshot(const std::string& name, const MutableTensorSpec& /*spec*/,
                                  const TakeImages& /*take*/, CallContext& /*context*/) override {
     return Refused(name);

@@ -191,12 +191,19 @@ StatusOr<CheckpointInfo> StateCatalogue::Checkpoint() const {
 }
 
 StatusOr<std::vector<CatalogueSnapshot>> StateCatalogue::Snapshots() const {
-  std::map<uint32_t, CatalogueTensor> known;
   std::vector<CatalogueSnapshot> snapshots;
+  HG_RETURN_IF_ERROR(VisitSnapshots(
+      [&](const CatalogueSnapshot& snapshot) { snapshots.push_back(snapshot); }));
+  return snapshots;
+}
+
+Status StateCatalogue::VisitSnapshots(
+    const std::function<void(const CatalogueSnapshot&)>& visit) const {
+  std::map<uint32_t, CatalogueTensor> known;
   for (const CatalogueFile::Entry& entry : file_->Scan(kSnapshotPrefix)) {
     const std::string where = WhereOf(entry.key);
     HG_ASSIGN_OR_RETURN(const Json json, Parse(entry.key, entry.value));
-    CatalogueSnapshot& snapshot = snapshots.emplace_back();
+    CatalogueSnapshot snapshot;
     HG_ASSIGN_OR_RETURN(snapshot.info.name, GetString(json, "name", where));
     HG_ASSIGN_OR_RETURN(snapshot.info.lsn, GetInt(json, "lsn", where));
     HG_ASSIGN_OR_RETURN(snapshot.info.step, GetInt(json, "step", where));
@@ -212,8 +219,9 @@ StatusOr<std::vector<CatalogueSnapshot>> StateCatalogue::Snapshots() const {
       }
       snapshot.tensors.push_back(found->second);
     }
+    visit(snapshot);
   }
-  return snapshots;
+  return OkStatus();
 }
 
 Status StateCatalogue::SetCheckpoint(const CheckpointInfo& checkpoint, const LeftFiles& left,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -77,6 +78,9 @@ class StateCatalogue : public SegmentNames {
 
   [[nodiscard]] StatusOr<CheckpointInfo> Checkpoint() const;
   [[nodiscard]] StatusOr<std::vector<CatalogueSnapshot>> Snapshots() const;
+  // One after the other, by name: all at once may be large.
+  [[nodiscard]] Status VisitSnapshots(
+      const std::function<void(const CatalogueSnapshot&)>& visit) const;
   // All at once: the checkpoint that counts from now on, and the files that are not named any more;
   // the log was synced up to checkpoint.lsn; with `snapshot`, a new one; with `tensors`, these
   // instead of those that were there. Segments before checkpoint.first_epoch are no longer named.
