@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include <grpc/grpc.h>
@@ -51,6 +52,10 @@ class Call final : public grpc::ServerUnaryReactor {
         scope_{.memory = memory_,
                .limits = {.cancel = environment.ending, .deadline = DeadlineOf(*context, start_)}} {
     environment_.metrics->Begin(method);
+    if (WaitsLong(method)) {
+      own_end_.emplace(environment.ending);
+      scope_.limits.cancel = &own_end_->token;
+    }
     if (context->client_metadata().count(kFailedOverKey) > 0) environment_.stats->CountFailover();
   }
 
@@ -66,6 +71,10 @@ class Call final : public grpc::ServerUnaryReactor {
     }
     if (row.admission != Admission::kQueued) return Execute();
     RunOnLane();
+  }
+
+  void OnCancel() override {
+    if (own_end_.has_value()) own_end_->token.Cancel();
   }
 
   void OnDone() override {
@@ -89,6 +98,13 @@ class Call final : public grpc::ServerUnaryReactor {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  // Cancelled by the client, or with all calls.
+  struct OwnEnd {
+    explicit OwnEnd(const CancelToken* all) : with_all(all, [this] { token.Cancel(); }) {}
+    CancelToken token;
+    const CancelToken::Registration with_all;
+  };
 
   [[nodiscard]] Status CheckSize() const {
     if (RowOf(logged_.method).request == RequestBound::kMessage) return OkStatus();
@@ -223,6 +239,7 @@ class Call final : public grpc::ServerUnaryReactor {
   const Clock::time_point start_ = Clock::now();
   ReplyMemory memory_;
   CallScope scope_;
+  std::optional<OwnEnd> own_end_;  // of calls that wait long
   Ticket ticket_;
   ReplyWatch::Place place_;
   Clock::time_point queued_;

@@ -79,6 +79,9 @@ struct StateOptions {
   std::function<void(int part, int64_t ns)> on_sync = nullptr;
 };
 
+// Snapshots that wait for their step at a time, in one store.
+inline constexpr int kMostWaitingSnapshots = 16;
+
 // The graph and partition that the state belongs to. What it borrows outlives the store.
 struct StateGraph {
   std::string identity;  // of the partition folder
@@ -231,12 +234,16 @@ class StateStore {
   [[nodiscard]] virtual Status Checkpoint(const WorkLimits& limits = {}) = 0;
 
   // Keeps the state of one moment under `name`, durably. `step`: the moment after that step, for
-  // which it waits; null: now. Pushes go on meanwhile.
+  // which it waits; null: now. Pushes go on meanwhile, and so do, while it waits, checkpoints and
+  // all other calls: a tensor that is created joins the set, one that is dropped leaves it. One of
+  // the same name and of a step waits for the end of the first.
   //   AlreadyExists  a snapshot of this name; InvalidArgument: a name that is not [A-Za-z0-9._-]+
   //   FailedPrecondition  the step is over for a tensor: it is named. A tensor of an earlier
   //                       run that nobody pushes to counts too: drop it, or take a snapshot
-  //                       without a step
+  //                       without a step. Or a snapshot was restored while it waited
+  //   ResourceExhausted   kMostWaitingSnapshots wait: their steps; or the disk is full
   //   DeadlineExceeded    the step did not come within step_timeout_ns; or `limits`, as Checkpoint
+  //   Cancelled           by `limits`, soon after it was cancelled
   [[nodiscard]] virtual StatusOr<SnapshotInfo> Snapshot(const std::string& name,
                                                         std::optional<int64_t> step,
                                                         const WorkLimits& limits) = 0;

@@ -74,6 +74,7 @@ Plan MakePlan(uint64_t seed) {
   constexpr int64_t kImages[] = {1, 100, 1000, int64_t{64} << 20};
   plan.max_image_bytes = kImages[random.Below(4)];
   plan.in_memory = random.Chance(0.5) ? plan.tensors.size() : random.Below(2);
+  if (plan.tensors.size() > 2 && random.Chance(0.6)) plan.step_tensors = 2;
   return plan;
 }
 

@@ -92,6 +92,7 @@ void Store::Forget(LiveTensor& tensor) {
   Applied(tensor, tensor.progress.steps.Restart(-1));
   memory_bytes_ -= tensor.memory_bytes;
   tensors_.erase(tensor.number);
+  monitor_->NotifyAll();  // a snapshot may have waited for its step
 }
 
 Status Store::Pull(const TensorRef& ref, std::span<const int64_t> ids,

@@ -4,7 +4,8 @@
 //   LiveTensor      each tensor's turns order who changes its rows; readers read between changes.
 //   PushLog         writes and syncs on threads of its own.
 //   admin turn      one of Create, Drop, Checkpoint, Snapshot, DeleteSnapshot, RestoreSnapshot at a
-//                   time; pushes and pulls go on.
+//                   time; pushes and pulls go on. A snapshot that waits for its step does not have
+//                   it: it takes it to begin, and to be named when its images are written.
 // Locks are taken in this order: monitor_, then those of turns or of the log, which take no other.
 #pragma once
 
@@ -28,6 +29,8 @@
 #include "common/state/state_store.h"
 
 namespace halograph {
+
+struct CheckpointUnderWay;
 
 class Store : public StateStore {
  public:
@@ -71,7 +74,7 @@ class Store : public StateStore {
   // What the thread that pushes does in its turn at the tensor.
   struct Step {
     WaitingPushes pushes;
-    std::shared_ptr<Moment> then;  // reached after it; null: none
+    std::vector<std::shared_ptr<Moment>> then;  // reached after it
   };
   struct Work {
     int64_t ticket = 0;
@@ -86,6 +89,7 @@ class Store : public StateStore {
   class LateBytes;
   using Moments = std::vector<std::shared_ptr<Moment>>;
   using TensorMap = std::map<uint32_t, Tensor>;
+  using TensorMoments = std::map<uint32_t, std::shared_ptr<Moment>>;
   class AdminTurn;
 
   // store_open.cc
@@ -151,35 +155,73 @@ class Store : public StateStore {
                                  const PushedRows& own_rows);
 
   // store_checkpoint.cc; the caller has the admin turn.
-  [[nodiscard]] bool NextIsWhole(bool snapshot) const;
+  [[nodiscard]] bool NextIsWhole() const;
+  // Of now; null: without a name.
   [[nodiscard]] StatusOr<SnapshotInfo> WriteCheckpoint(const std::string* name,
-                                                       std::optional<int64_t> step,
                                                        const WorkLimits& limits);
-  [[nodiscard]] Status FindMoments(std::optional<int64_t> step, bool whole,
-                                   const WorkLimits& limits, Moments* moments);
-  [[nodiscard]] Status AwaitStep(int64_t step, const WorkLimits& limits, const Moments& moments);
-  // These three require monitor_. "" if all are reached, else what is missing.
-  [[nodiscard]] StatusOr<std::string> FindReached(int64_t step, const Moments& moments,
-                                                  Moments* now);
-  void ReachNow(Moment& moment);
-  void Reach(Moment& moment, int64_t lsn);
-  void Capture(Moment& moment);  // within a turn
-  // Of its own, or of the push's. After an error of `patience` it is not captured, nor will be.
+  // All tensors are at their moment now; their images are captured.
+  [[nodiscard]] Status TakeMoments(CheckpointUnderWay& own, const WorkLimits& limits);
+  // Counts anew from its moments, in place of who does. Requires monitor_.
+  [[nodiscard]] TensorMoments TakeCount(CheckpointUnderWay& own);
   [[nodiscard]] Status CaptureInTurn(Moment& moment, const Patience& patience);
-  [[nodiscard]] bool Claim(Moment& moment);  // whether the push is to capture
-  [[nodiscard]] static std::string WaitingFor(const LiveTensor& tensor);
-  [[nodiscard]] int64_t TakeTicket(LiveTensor& tensor);
-  void ReleaseMoments(const Moments& moments, bool written);
-  [[nodiscard]] Status WriteMoments(const Moments& moments, bool whole, const WorkLimits& limits,
-                                    SnapshotInfo* info);
+  // Names the file, whose images `writer` may have already, or not; null: none has been begun.
+  [[nodiscard]] Status WriteMoments(CheckpointUnderWay& own,
+                                    std::unique_ptr<CheckpointWriter> writer,
+                                    const WorkLimits& limits, SnapshotInfo* info);
   [[nodiscard]] StatusOr<int64_t> WriteFile(int64_t number, const Moments& moments,
-                                            const std::string& clients);
+                                            const std::string& clients,
+                                            std::unique_ptr<CheckpointWriter> writer);
   [[nodiscard]] StatusOr<int64_t> WriteSections(const std::filesystem::path& path,
-                                                const Moments& moments, const std::string& clients);
-  [[nodiscard]] Status WriteImages(Moments moments, CheckpointWriter* writer) const;
+                                                const Moments& moments, const std::string& clients,
+                                                std::unique_ptr<CheckpointWriter> writer);
   [[nodiscard]] Status SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snapshot,
                                 const std::vector<CatalogueTensor>* tensors);
+  // A snapshot that is no checkpoint.
+  [[nodiscard]] Status KeepAside(const CatalogueSnapshot& snapshot);
   void CheckpointIfLong();
+  // These need no admin turn.
+  void FailUnlessFull(const Status& status);  // of writing a file
+  [[nodiscard]] Status WriteImages(Moments moments, CheckpointWriter* writer) const;
+  void ReachNow(Moment& moment);  // requires monitor_, as the next
+  void Reach(Moment& moment, int64_t lsn);
+  void Capture(Moment& moment);              // within a turn
+  [[nodiscard]] bool Claim(Moment& moment);  // whether others are to capture
+  [[nodiscard]] static std::string WaitingFor(const LiveTensor& tensor);
+  [[nodiscard]] int64_t TakeTicket(LiveTensor& tensor);
+  // It is over: pushes save no more images for it. Unless it was written, the rows since the
+  // checkpoint before count on.
+  void ReleaseMoments(CheckpointUnderWay& own, bool written);
+
+  // store_step_snapshot.cc; without the admin turn.
+  [[nodiscard]] StatusOr<SnapshotInfo> SnapshotOfStep(const std::string& name, int64_t step,
+                                                      const WorkLimits& limits);
+  [[nodiscard]] Status BeginSnapshotOfStep(const std::shared_ptr<CheckpointUnderWay>& own,
+                                           const WorkLimits& limits);
+  // Until the images of all moments are written.
+  [[nodiscard]] Status AwaitStep(CheckpointUnderWay& own, const WorkLimits& limits,
+                                 std::unique_ptr<CheckpointWriter>* writer);
+  [[nodiscard]] Status WriteCaptured(CheckpointUnderWay& own, const Moments& captured,
+                                     std::unique_ptr<CheckpointWriter>* writer);
+  void CaptureInSomeTurn(const std::shared_ptr<Moment>& moment);
+  // Whoever waits for its step ends with `why`, and pushes wait for it no longer.
+  void EndSnapshotsOfSteps(const Status& why);
+  // These require monitor_.
+  // Finds the tensors that are at the step, and takes turns at them. "" if all are, else what is
+  // missing.
+  [[nodiscard]] StatusOr<std::string> FindReached(CheckpointUnderWay& own);
+  // "" if all moments of a complete one are captured, else what that waits for.
+  [[nodiscard]] static std::string NotCaptured(const CheckpointUnderWay& own);
+  [[nodiscard]] StatusOr<std::shared_ptr<Moment>> MomentOf(CheckpointUnderWay& own,
+                                                           const Tensor& tensor);
+  // Waits for more of them; `missing` as FindReached.
+  [[nodiscard]] Status WaitForStep(const CheckpointUnderWay& own, const std::string& missing,
+                                   const WorkLimits& limits, int64_t until_ns);
+  // That are captured, and were not taken before.
+  [[nodiscard]] static Moments TakeCaptured(CheckpointUnderWay& own);
+  // The push completes a step: the moments that come after it.
+  [[nodiscard]] Moments ReachStep(LiveTensor& tensor, int64_t lsn);
+  [[nodiscard]] bool IsUnderWay(const std::string& name) const;
+  [[nodiscard]] Status CheckRoomToWait() const;
 
   // store_snapshot.cc; the caller has the admin turn.
   [[nodiscard]] std::filesystem::path FilePath(int64_t number) const;
@@ -212,13 +254,13 @@ class Store : public StateStore {
   std::unique_ptr<StateCatalogue> catalogue_;
   std::unique_ptr<PushLog> log_;
   std::atomic<int> pushes_under_way_ = 0;
+  std::atomic<int> waiting_snapshots_ = 0;  // of steps
 
   // Of the admin turn.
-  CheckpointInfo checkpoint_;
+  CheckpointInfo checkpoint_;              // changed under monitor_, too
   std::map<int64_t, int64_t> file_bytes_;  // by number
-  int64_t next_file_ = 1;
-  std::weak_ptr<RowSpace> row_space_;  // of the tensors whose rows are beyond memory
-  int64_t row_cache_bytes_ = 0;        // of it, while it is there
+  std::weak_ptr<RowSpace> row_space_;      // of the tensors whose rows are beyond memory
+  int64_t row_cache_bytes_ = 0;            // of it, while it is there
 
   const std::unique_ptr<Monitor> monitor_;    // of all below
   TensorMap tensors_;                         // by number; changed in the admin turn only
@@ -229,7 +271,10 @@ class Store : public StateStore {
   int64_t late_bytes_ = 0;  // of pushes whose callers have left
   int64_t memory_bytes_ = 0;
   bool admin_busy_ = false;
-  bool step_snapshot_waits_ = false;
+  int64_t next_file_ = 1;
+  // Snapshots of steps; and whose moments count anew, one of them or what the admin turn makes.
+  std::vector<std::shared_ptr<CheckpointUnderWay>> under_way_;
+  CheckpointUnderWay* counts_ = nullptr;  // null: nobody's
   bool restoring_ = false;
   Status unreadable_;         // why rows cannot be read
   int64_t taken_pushes_ = 0;  // since it was opened

@@ -271,12 +271,9 @@ Store::Work Store::Plan(LiveTensor& tensor, const LogRecord& record) noexcept {
   work.waiting->bytes = record.copied_bytes();
   waiting_bytes_ += work.waiting->bytes;
   Applied(tensor, progress.steps.Add(work.waiting));
-  for (Step step = {progress.steps.TakeComplete(), nullptr}; !step.pushes.empty();
-       step = {progress.steps.TakeComplete(), nullptr}) {
-    if (progress.moment != nullptr && progress.moment_step == progress.steps.step()) {
-      step.then = progress.moment;
-      Reach(*step.then, record.lsn);
-    }
+  for (Step step = {progress.steps.TakeComplete(), {}}; !step.pushes.empty();
+       step = {progress.steps.TakeComplete(), {}}) {
+    if (!progress.moments.empty()) step.then = ReachStep(tensor, record.lsn);
     work.steps.push_back(std::move(step));
   }
   return work;
@@ -333,13 +330,16 @@ Status Store::Perform(const std::shared_ptr<PushUnderWay>& push, const Patience&
   };
   HG_RETURN_IF_ERROR(Annotate(tensor.turns.WaitForTurn(push->work.ticket, patience, by_others),
                               "waiting for the pushes before it"));
-  if (tensor.capture != nullptr) {
+  if (!tensor.captures.empty()) {
     const auto turn = [push, by_others] {
       by_others();
       push->tensor->turns.EndTurn();
     };
-    HG_RETURN_IF_ERROR(Annotate(tensor.capture->WaitForSpace(patience, turn),
-                                "waiting for a checkpoint to write the rows that it changes"));
+    const auto captures = tensor.captures;  // whoever does a turn that is left may end them
+    for (const auto& capture : captures) {
+      HG_RETURN_IF_ERROR(Annotate(capture->WaitForSpace(patience, turn),
+                                  "waiting for a checkpoint to write the rows that it changes"));
+    }
   }
   PerformInTurn(*push);
   tensor.turns.EndTurn();
@@ -373,9 +373,9 @@ void Store::PerformInTurn(const PushUnderWay& push) {
   for (const Step& step : push.work.steps) {
     Guarded(push.rows.size(),
             [&] { return ApplyStep(tensor, step, push.work.waiting.get(), own); });
-    if (step.then == nullptr) continue;
+    if (step.then.empty()) continue;
     const MonitorLock lock(*monitor_);
-    step.then->performed = true;
+    for (const auto& moment : step.then) moment->performed = true;
     monitor_->NotifyAll();
   }
 }
@@ -390,7 +390,9 @@ Status Store::ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush*
                         : PushedRows{push->rows, push->record.push.dtype, push->values});
   }
   HG_RETURN_IF_ERROR(tensor.Apply(step.pushes.front()->record.push.kind, lists));
-  if (step.then != nullptr && Claim(*step.then)) Capture(*step.then);
+  for (const auto& moment : step.then) {
+    if (Claim(*moment)) Capture(*moment);
+  }
   const MonitorLock lock(*monitor_);
   Applied(tensor, step.pushes);
   tensor.progress.applied_step = step.pushes.front()->step().step;

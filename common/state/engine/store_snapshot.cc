@@ -39,6 +39,14 @@ void Store::RemoveUnusedFiles() {
   for (const CatalogueSnapshot& snapshot : snapshots_) {
     for (const int64_t number : snapshot.files) used.insert(FilePath(number).filename());
   }
+  {
+    const MonitorLock lock(*monitor_);
+    for (const auto& made : under_way_) {
+      for (const int64_t number : made->base) used.insert(FilePath(number).filename());
+      used.insert(FilePath(made->number).filename());
+      used.insert(CheckpointWriter::TemporaryPath(FilePath(made->number)).filename());
+    }
+  }
   const std::filesystem::path folder = options_.folder / "checkpoints";
   const StatusOr<std::vector<std::string>> names = env_.files().List(folder);
   if (!names.ok()) return;
@@ -51,10 +59,15 @@ void Store::RemoveUnusedFiles() {
 StatusOr<SnapshotInfo> Store::Snapshot(const std::string& name, std::optional<int64_t> step,
                                        const WorkLimits& limits) {
   HG_RETURN_IF_ERROR(CheckName(name));
+  if (step.has_value()) return SnapshotOfStep(name, *step, limits);
   const AdminTurn turn(*this, limits);
   HG_RETURN_IF_ERROR(turn.status());
   if (FindSnapshot(name).ok()) return AlreadyExists("there is a snapshot {} already", name);
-  return WriteCheckpoint(&name, step, limits);
+  {
+    const MonitorLock lock(*monitor_);
+    if (IsUnderWay(name)) return AlreadyExists("snapshot {} waits for its step already", name);
+  }
+  return WriteCheckpoint(&name, limits);
 }
 
 std::vector<SnapshotInfo> Store::Snapshots() const {
@@ -105,6 +118,11 @@ Status Store::RestoreSnapshot(const std::string& name, const WorkLimits& limits)
   TensorMap restored;
   HG_RETURN_IF_ERROR(TensorsOf(snapshot, &restored));
 
+  EndSnapshotsOfSteps(
+      FailedPrecondition("snapshot {} was restored while this one waited for its step, and the run "
+                         "that the step is of "
+                         "is over: ask again when the next run has begun",
+                         name));
   // From here until the end nobody pushes or reads.
   std::vector<Tensor> all;
   {
@@ -170,8 +188,10 @@ Status Store::SwitchToSnapshot(const CatalogueSnapshot& snapshot,
   std::string clients;
   CheckpointInfo next;
   Moments moments;
+  int64_t number = 0;
   {
     const MonitorLock lock(*monitor_);
+    number = next_file_++;
     clients_.Save(&clients);
     next.lsn = last_lsn_;
     next.first_lsn = last_lsn_ + 1;
@@ -190,9 +210,8 @@ Status Store::SwitchToSnapshot(const CatalogueSnapshot& snapshot,
     }
   }
   next.files = snapshot.files;
-  const int64_t number = next_file_++;
   next.files.push_back(number);
-  HG_RETURN_IF_ERROR(WriteFile(number, moments, clients).status());
+  HG_RETURN_IF_ERROR(WriteFile(number, moments, clients, nullptr).status());
   HG_RETURN_IF_ERROR(log_->SyncTo(next.lsn, patience));
   next.first_epoch = log_->FirstEpochAfter(next.lsn);
   HG_RETURN_IF_ERROR(SwitchTo(next, nullptr, &snapshot.tensors));
