@@ -182,11 +182,13 @@ class Call final : public grpc::ServerUnaryReactor {
     auto ready = [this, done = std::exchange(scope_.wait_for, nullptr)] {
       return context_->IsCancelled() || done();
     };
-    const Status waits =
-        environment_.waiting->Add(std::move(ready), deadline - last_words, [this](Status status) {
+    const Status waits = environment_.waiting->Add(
+        std::move(ready), deadline - last_words,
+        [this](Status status) {
           if (!status.ok()) return EndRefused(Refusal::kWaitingFull, status);
           RunOnLane();
-        });
+        },
+        logged_.peer);
     if (!waits.ok()) EndRefused(Refusal::kWaitingFull, waits);
   }
 

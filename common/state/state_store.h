@@ -104,8 +104,9 @@ struct MutableTensorStats {
   int64_t memory_bytes = 0;  // without rows that are beyond memory
   int64_t pushes = 0;        // since it was created
   int64_t pushed_rows = 0;
-  int64_t lsn = 0;    // applied: every push of the tensor up to here is in its rows
-  int64_t step = -1;  // the last step applied; -1: none
+  int64_t lsn = 0;       // applied: every push of the tensor up to here is in its rows
+  int64_t last_lsn = 0;  // that the store gave to a push, of any tensor
+  int64_t step = -1;     // the last step applied; -1: none
   // Applied LSN minus the `min_lsn` of the oldest reader of the last minute or so, when it pulled:
   // how far behind the pushes are that readers know of. Pulls without min_lsn do not count.
   int64_t staleness = 0;
@@ -214,6 +215,9 @@ class StateStore {
   // Without min_lsn the rows may show pushes that are not in the log yet.
   // `expected`: whose rows `out` has room for; null: of the tensor, whatever it is.
   //   NotFound, OutOfRange  as Push; NotFound also if the tensor is another one than `expected`
+  //   DataLoss              at once: `min_lsn` is above the last LSN that was given to a push.
+  //   Marks
+  //                         come from acknowledgements, so one was lost
   //   DeadlineExceeded      `min_lsn` was not reached; names it, and the ranks of the step whose
   //                         pushes are missing. Or the rows were being changed until the deadline
   //                         of `limits`

@@ -132,17 +132,24 @@ Status Store::AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
   const int64_t until = env_.scheduler().NowNs() + options_.step_timeout_ns;
   const LiveTensor::Progress& progress = tensor.progress;
   const auto applied = [&] {
-    return last_lsn_ >= min_lsn &&
-           (progress.unapplied.empty() || *progress.unapplied.begin() > min_lsn);
+    return progress.unapplied.empty() || *progress.unapplied.begin() > min_lsn;
   };
+  if (min_lsn > last_lsn_) {
+    HG_RETURN_IF_ERROR(Patience(limits, env_.scheduler()).Check());
+    return DataLoss(
+        "{}: min_lsn {} is above {}, the last LSN that part {} gave to a push: marks come from "
+        "acknowledgements alone, so either this one was lost, with the pushes up to it, or it is "
+        "of "
+        "another part or state",
+        tensor.spec.ref.ToString(), min_lsn, last_lsn_, graph_.part);
+  }
   while (!applied()) {
     HG_RETURN_IF_ERROR(unreadable_);
     if (progress.dropped) return NotFound("{} was dropped", tensor.spec.ref.ToString());
     Status waited = WaitForChange(limits, until);
     if (waited.ok()) continue;
     if (!absl::IsDeadlineExceeded(waited) || applied()) return waited;
-    std::string why = progress.steps.Missing();
-    if (last_lsn_ < min_lsn) why = fmt::format("the last push has LSN {}", last_lsn_);
+    const std::string why = progress.steps.Missing();
     return DeadlineExceeded("{}: LSN {} was not reached in time: {}", tensor.spec.ref.ToString(),
                             min_lsn, why.empty() ? "pushes are being applied" : why);
   }
@@ -172,6 +179,7 @@ MutableTensorStats Store::StatsOf(const LiveTensor& tensor) const {
   stats.pushes = progress.pushes;
   stats.pushed_rows = progress.pushed_rows;
   stats.lsn = AppliedLsn(tensor);
+  stats.last_lsn = last_lsn_;
   stats.staleness = progress.staleness.Value(env_.scheduler().NowNs());
   stats.step = progress.applied_step;
   stats.refused = Message(log_->failure());

@@ -156,6 +156,23 @@ TEST_F(StoreRefusalTest, PullOfAnLsnWhoseRankIsGoneNamesTheRank) {
   EXPECT_THAT(Message(late), HasSubstr("step 7 waits for the push of rank 0, 2"));
 }
 
+TEST_F(StoreRefusalTest, PullOfAnLsnThatWasNeverGivenIsDataLossAtOnce) {
+  options_.step_timeout_ns = 3'600'000'000'000;
+  OpenWith(Embedding());
+  const int64_t lsn = MustPush(RandomPush(1, 1)).lsn;
+  std::vector<float> row(kDim);
+  const int64_t id = 0;
+  const auto pull = [&](int64_t min_lsn) {
+    return store_->Pull({false, "node", "emb"}, {&id, 1}, {}, min_lsn,
+                        reinterpret_cast<std::byte*>(row.data()), {});
+  };
+  EXPECT_TRUE(pull(lsn).ok());
+  const Status lost = pull(lsn + 1);
+  EXPECT_TRUE(absl::IsDataLoss(lost)) << ToString(lost);
+  EXPECT_THAT(Message(lost), HasSubstr("min_lsn 2 is above 1"));
+  EXPECT_TRUE(absl::IsDataLoss(pull(int64_t{1} << 60)));
+}
+
 TEST_F(StoreRefusalTest, NextRunGivesUpWhatWaitsOfTheRunBefore) {
   OpenWith(Embedding());
   MustPush(StepPush(0, 0, 2, 9));  // rank 1 of run 9 vanished
