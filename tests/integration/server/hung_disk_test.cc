@@ -282,6 +282,29 @@ TEST_F(HungDiskTest, AMarkThatWasNeverGivenIsDataLossAtOnce) {
             StatusCode::DATA_LOSS);
 }
 
+TEST_F(HungDiskTest, MarksOfImportsAreMadeAndDroppedByImportsAlone) {
+  StartWithTensor(WithState());
+  v1::CreateTensorRequest create;
+  create.mutable_spec()->set_name("import-mark-0123456789abcdef");
+  create.mutable_spec()->set_placement(v1::PLACEMENT_RANGE);
+  create.mutable_spec()->set_rows(3);
+  create.mutable_spec()->set_dim(1);
+  v1::DropTensorRequest drop;
+  drop.set_name(create.spec().name());
+  const auto refused = [&](const char* method, const std::string& request) {
+    const RawReply reply = RawCall(channel_, method, request);
+    EXPECT_EQ(reply.status.error_code(), StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(reply.status.error_message(), HasSubstr("reserved for imports"));
+  };
+  constexpr char kDropTensor[] = "/halograph.v1.KVService/DropTensor";
+  refused(kCreateTensor, create.SerializeAsString());
+  create.set_of_import(true);
+  ExpectOk(RawCall(channel_, kCreateTensor, create.SerializeAsString()));
+  refused(kDropTensor, drop.SerializeAsString());
+  drop.set_of_import(true);
+  ExpectOk(RawCall(channel_, kDropTensor, drop.SerializeAsString()));
+}
+
 TEST_F(HungDiskTest, PullsOfRowsBeyondMemoryStandWithThePushes) {
   ServerOptions options = WithState();
   options.state_threads = 1;

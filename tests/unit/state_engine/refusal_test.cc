@@ -84,6 +84,52 @@ TEST_F(StoreRefusalTest, StepBeyondTheLargestIsInvalidArgument) {
   MustPush(StepPush(0, 0, 1));
 }
 
+TEST_F(StoreRefusalTest, StepsEndAt2To53AndNoRunBeginsFarAboveTheLast) {
+  OpenWith(Embedding());
+  TestPush push = StepPush(0, 0, 1);
+  push.step->step = (int64_t{1} << 53) + 1;
+  EXPECT_THAT(Message(Refusal(push)), HasSubstr("steps count from 0 to 9007199254740992"));
+  push.step->step = (int64_t{1} << 32) + 1;
+  const Status far = Refusal(push);
+  EXPECT_TRUE(absl::IsInvalidArgument(far)) << ToString(far);
+  EXPECT_THAT(Message(far), HasSubstr("more than 4294967296 above the last one applied, -1"));
+  push.step->step = int64_t{1} << 31;
+  MustPush(push);
+  push.sequence = 2;
+  push.step->run = 10;
+  push.step->step += (int64_t{1} << 32) + 1;
+  EXPECT_TRUE(absl::IsInvalidArgument(Refusal(push)));
+  --push.step->step;
+  MustPush(push);
+}
+
+TEST_F(StoreRefusalTest, ARunThatWasFollowedByThousandsIsRefusedYet) {
+  options_.sync = SyncLevel::kNever;
+  OpenWith(Embedding());
+  TestPush push = StepPush(0, 0, 1, 1);
+  push.ids.clear();
+  push.values.clear();
+  constexpr uint64_t kRuns = 2000;
+  for (uint64_t run = 1; run <= kRuns; ++run) {
+    push.sequence = run;
+    push.step->run = run;
+    push.step->step = static_cast<int64_t>(run);
+    MustPush(push);
+  }
+  const auto refused = [&](uint64_t run) {
+    TestPush late = push;
+    late.sequence = kRuns + 1;
+    late.step->run = run;
+    ++late.step->step;
+    return Refusal(late);
+  };
+  EXPECT_THAT(Message(refused(1)), HasSubstr("is over"));
+  ASSERT_TRUE(store_->Checkpoint().ok());
+  MustOpen();
+  EXPECT_THAT(Message(refused(1)), HasSubstr("is over"));
+  EXPECT_THAT(Message(refused(kRuns - 20)), HasSubstr("is over"));
+}
+
 TEST_F(StoreRefusalTest, OptionThatMustBePositiveIsInvalidArgumentAndNamed) {
   options_.max_clients = 0;
   const Status refused = Open();

@@ -12,11 +12,15 @@
 namespace halograph {
 namespace {
 
-constexpr size_t kPastRuns = 16;  // that are told from new ones
+// That are told from new ones. Not those of a time: what a push does follows from the log alone,
+// and it has no dates. A run a second, each ended by the next, makes so many in 18 hours.
+constexpr size_t kPastRuns = 65536;
 constexpr int32_t kMaxWorldSize = 1 << 20;
 constexpr int32_t kMaxChunks = 1 << 20;
 constexpr size_t kNamedRanks = 8;
-constexpr int64_t kMaxStep = int64_t{1} << 62;
+constexpr int64_t kMaxStep = int64_t{1} << 53;  // that a double holds, too
+// A run's first step may be so much above the last one: a wrong one would end all after it.
+constexpr int64_t kMaxSkippedSteps = int64_t{1} << 32;
 
 }  // namespace
 
@@ -45,7 +49,7 @@ Status StepCollector::Check(const SyncStep& step, PushKind kind, int64_t bytes,
   }
   if (memory_.world_size == 0 || step.run != memory_.run) {
     const auto& past = memory_.past_runs;
-    if (std::find(past.begin(), past.end(), step.run) == past.end()) return OkStatus();
+    if (std::find(past.begin(), past.end(), step.run) == past.end()) return CheckFirst(step);
     return FailedPrecondition(
         "run {:016x} is over: another run of the trainer, or a restored "
         "snapshot, followed it",
@@ -55,7 +59,7 @@ Status StepCollector::Check(const SyncStep& step, PushKind kind, int64_t bytes,
     return FailedPrecondition("rank {} pushes as one of {}, its run has {} ranks", step.rank,
                               step.world_size, memory_.world_size);
   }
-  if (waiting_.empty() && !memory_.started) return OkStatus();
+  if (waiting_.empty() && !memory_.started) return CheckFirst(step);
   const int64_t due = DueStep();
   if (step.step > due + kPushWindow) {
     return ResourceExhausted("step {} is more than {} ahead: {}", step.step, kPushWindow,
@@ -85,6 +89,13 @@ Status StepCollector::Check(const SyncStep& step, PushKind kind, int64_t bytes,
         step.rank, step.step, same->second.begin()->first.first);
   }
   return OkStatus();
+}
+
+Status StepCollector::CheckFirst(const SyncStep& step) const {
+  if (step.step - memory_.step <= kMaxSkippedSteps) return OkStatus();
+  return InvalidArgument(
+      "step {} is the first one of run {:016x}, and more than {} above the last one applied, {}",
+      step.step, step.run, kMaxSkippedSteps, memory_.step);
 }
 
 int32_t StepCollector::RanksOf(const ByRank& pushes) {

@@ -66,6 +66,7 @@ class StepCollector {
  private:
   using ByRank = std::map<std::pair<int32_t, int32_t>, std::shared_ptr<WaitingPush>>;  // and chunk
 
+  [[nodiscard]] Status CheckFirst(const SyncStep& step) const;
   [[nodiscard]] int64_t DueStep() const;  // requires that something waits or a run has started
   // Ranks of which all chunks are there.
   [[nodiscard]] static int32_t RanksOf(const ByRank& pushes);
