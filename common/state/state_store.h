@@ -28,6 +28,7 @@
 #include "common/state/env.h"
 #include "common/state/mutable_tensor.h"
 #include "common/state/row_push.h"
+#include "common/state/waiting_bytes.h"
 
 namespace halograph {
 
@@ -57,9 +58,19 @@ struct StateOptions {
   // above kPushWindow; a lower one is taken for that of a new client, and applied even if it was
   // before. So allow for all clients that may still repeat a push.
   int max_clients = 4096;
-  // Copies of synchronous pushes that wait for other ranks; the step that is due may exceed it. And
-  // of pushes whose callers did not wait for their end: beyond, pushes wait before they begin.
+  // Copies of synchronous pushes that wait for other ranks. The one that completes a step is not
+  // copied. And, apart, of pushes whose callers did not wait for their end: beyond, pushes wait
+  // before they begin.
   int64_t max_waiting_bytes = int64_t{1} << 30;
+  // Counts the former in place of the store, with other stores: then its bound counts, which stores
+  // that take pushes at once may exceed by one push each. Null: the store alone.
+  std::shared_ptr<WaitingBytes> waiting = nullptr;
+  // Told by Open, where more waits in the log than may: the tensor, the steps from the first to the
+  // last one that are given up, and how many pushes of them. Their run is over. Null: nobody is
+  // told.
+  std::function<void(const TensorRef& tensor, int64_t first_step, int64_t last_step,
+                     int64_t pushes)>
+      on_given_up = nullptr;
   // A push waits while a checkpoint has more images to write that pushes to the tensor saved.
   int64_t max_image_bytes = int64_t{64} << 20;
   int64_t step_timeout_ns = 30'000'000'000;  // a step waits for the pushes of its other ranks
@@ -197,7 +208,9 @@ class StateStore {
   //                       twice; a run that another one followed; a sequence number used twice for
   //                       different pushes (two clients with one id); a client that was forgotten
   //   ResourceExhausted   larger than max_push_bytes, or a sequence number or step further ahead
-  //                       than kPushWindow, or more waits than max_waiting_bytes
+  //                       than kPushWindow; or its copy has no room among those that wait for
+  //                       other ranks: the step that is due and its missing ranks are named. Or its
+  //                       step alone needs more than there may be
   //   Unavailable         pushes are refused since a write failed: the reason. Restart the server
   //   DeadlineExceeded, Cancelled  by `limits`: what the push waited for. From its LSN on the
   //                       message names that: the push is applied yet, by others, and is

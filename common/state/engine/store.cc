@@ -12,10 +12,14 @@ Store::Store(const StateOptions& options, const StateGraph& graph, Env& env)
       graph_(graph),
       env_(env),
       monitor_(env.scheduler().NewMonitor()),
-      clients_(options.max_clients) {}
+      clients_(options.max_clients),
+      waiting_(options.waiting != nullptr
+                   ? options.waiting
+                   : std::make_shared<WaitingBytes>(options.max_waiting_bytes)) {}
 
 Store::~Store() {
   checkpointer_.reset();
+  waiting_->Remove(waiting_bytes_);
   if (log_ == nullptr) return;
   const int64_t last = log_->stats().last_lsn;
   // What fails here is found, and told, by the replay of the next start.

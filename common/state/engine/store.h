@@ -46,6 +46,9 @@ class Store : public StateStore {
   // `damage`, with the names that fall_back_to may have: those of the snapshots, newest first, as
   // far as Begin came to know them.
   [[nodiscard]] Status WithSnapshots(const Status& damage) const;
+  // Why Begin failed: it left out pushes of a step that is complete. Once more, it must not.
+  [[nodiscard]] bool needs_left_out() const { return needs_left_out_; }
+  void TakeAllThatWaits() { bounds_replay_ = false; }
 
   [[nodiscard]] Status Create(const MutableTensorSpec& spec, const WorkLimits& limits) override;
   [[nodiscard]] Status Drop(const TensorRef& ref, const WorkLimits& limits) override;
@@ -103,6 +106,13 @@ class Store : public StateStore {
   [[nodiscard]] Status OpenLog();
   [[nodiscard]] Status Replay(const LogRecord& record);
 
+  // store_waiting.cc
+  // While more waits than may: leaves out the newest step, and pushes that come to it. Requires
+  // monitor_.
+  void LeaveOutNewest();
+  // At the end of a replay: what was left out is given up, durably.
+  [[nodiscard]] Status GiveUpLeftOut();
+
   // store_memory.cc; the caller has the admin turn.
   // Adds the tensors to `made`, in their order with their rows in memory where `used` bytes leave
   // room for them, else beyond it. Adds what they take to `used`. ResourceExhausted: their sets of
@@ -139,6 +149,7 @@ class Store : public StateStore {
   [[nodiscard]] StatusOr<Tensor> Find(const TensorRef& ref) const;
   void Applied(LiveTensor& tensor, int64_t lsn);
   void Applied(LiveTensor& tensor, const WaitingPushes& pushes);  // or given up
+  void CountWaiting(WaitingPush& push, int64_t bytes);
   // Does the work, in the tensor's turn; then what was pushed is in the rows, or waits. After an
   // error of `patience` others do it.
   [[nodiscard]] Status Perform(const std::shared_ptr<PushUnderWay>& push, const Patience& patience);
@@ -267,7 +278,10 @@ class Store : public StateStore {
   std::vector<CatalogueSnapshot> snapshots_;  // changed in the admin turn only
   ClientTable clients_;
   int64_t last_lsn_ = 0;
-  int64_t waiting_bytes_ = 0;
+  const std::shared_ptr<WaitingBytes> waiting_;
+  int64_t waiting_bytes_ = 0;  // of it
+  bool bounds_replay_ = true;
+  bool needs_left_out_ = false;
   int64_t late_bytes_ = 0;  // of pushes whose callers have left
   int64_t memory_bytes_ = 0;
   bool admin_busy_ = false;

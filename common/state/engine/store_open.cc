@@ -34,6 +34,11 @@ StatusOr<std::unique_ptr<StateStore>> StateStore::Open(const StateOptions& optio
   const auto begin = [&] {
     store.reset();  // it has the folder
     store = std::make_unique<Store>(options, graph, env);
+    Status begun = store->Begin();
+    if (begun.ok() || !store->needs_left_out()) return begun;
+    store.reset();
+    store = std::make_unique<Store>(options, graph, env);
+    store->TakeAllThatWaits();
     return store->Begin();
   };
   Status begun = begin();
@@ -65,7 +70,8 @@ Status Store::Begin() {
   HG_RETURN_IF_ERROR(LoadTensors());
   HG_RETURN_IF_ERROR(LoadCheckpoint());
   HG_RETURN_IF_ERROR(OpenLog());
-  RemoveUnusedFiles();              // now that all that is used was read and fits together
+  RemoveUnusedFiles();  // now that all that is used was read and fits together
+  HG_RETURN_IF_ERROR(GiveUpLeftOut());
   taken_pushes_ = taken_rows_ = 0;  // without what was replayed
   checkpointed_ns_ = env_.scheduler().NowNs();
   recovery_seconds_ = static_cast<double>(checkpointed_ns_ - begin) * 1e-9;

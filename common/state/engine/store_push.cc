@@ -231,9 +231,8 @@ Status Store::Admit(PushUnderWay& push, const WorkLimits& limits) {
     }
     HG_RETURN_IF_ERROR(log_->failure());
     if (record.push.step.has_value()) {
-      const Status fits =
-          tensor.progress.steps.Check(*record.push.step, record.push.kind, record.copied_bytes(),
-                                      options_.max_waiting_bytes - waiting_bytes_);
+      const Status fits = tensor.progress.steps.Check(*record.push.step, record.push.kind,
+                                                      record.copied_bytes(), *waiting_);
       if (!fits.ok()) return Annotate(fits, tensor.spec.ref.ToString());
     }
     const char* const waits_for = WaitsFor();
@@ -268,15 +267,20 @@ Store::Work Store::Plan(LiveTensor& tensor, const LogRecord& record) noexcept {
   work.waiting->record = record;
   work.waiting->record.push.ids = {};
   work.waiting->record.push.rows = {};
-  work.waiting->bytes = record.copied_bytes();
-  waiting_bytes_ += work.waiting->bytes;
   Applied(tensor, progress.steps.Add(work.waiting));
   for (Step step = {progress.steps.TakeComplete(), {}}; !step.pushes.empty();
        step = {progress.steps.TakeComplete(), {}}) {
     if (!progress.moments.empty()) step.then = ReachStep(tensor, record.lsn);
     work.steps.push_back(std::move(step));
   }
+  if (!work.completes()) CountWaiting(*work.waiting, record.copied_bytes());
   return work;
+}
+
+void Store::CountWaiting(WaitingPush& push, int64_t bytes) {
+  push.bytes += bytes;
+  waiting_bytes_ += bytes;
+  waiting_->Add(bytes);
 }
 
 void Store::Applied(LiveTensor& tensor, int64_t lsn) {
@@ -286,7 +290,7 @@ void Store::Applied(LiveTensor& tensor, int64_t lsn) {
 
 void Store::Applied(LiveTensor& tensor, const WaitingPushes& pushes) {
   for (const auto& push : pushes) {
-    waiting_bytes_ -= push->bytes;
+    CountWaiting(*push, -push->bytes);
     Applied(tensor, push->record.lsn);
   }
 }
@@ -314,6 +318,7 @@ Status Store::PerformAgain(const Tensor& tensor, const LogRecord& record) {
   {
     const MonitorLock lock(*monitor_);
     push->work = Plan(*tensor, record);
+    if (bounds_replay_) LeaveOutNewest();
   }
   HG_RETURN_IF_ERROR(Perform(push, {}));
   return unreadable_;
@@ -347,7 +352,7 @@ Status Store::Perform(const std::shared_ptr<PushUnderWay>& push, const Patience&
 }
 
 void Store::CopyIfWaiting(const PushUnderWay& push) {
-  if (push.work.waiting == nullptr || push.work.completes()) return;
+  if (push.work.waiting == nullptr || push.work.completes() || push.work.waiting->left_out) return;
   Guarded(push.rows.size(), [&] {
     const RowPush& from = push.logged.push;
     WaitingPush& waiting = *push.work.waiting;
@@ -384,6 +389,10 @@ Status Store::ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush*
                         const PushedRows& own_rows) {
   std::vector<PushedRows> lists;
   for (const auto& push : step.pushes) {
+    if (push->left_out) {
+      needs_left_out_ = true;
+      return Unavailable("step {} was left out, and is complete", push->step().step);
+    }
     if (push.get() != own && !push->copied) throw std::bad_alloc();  // as its copy did
     lists.push_back(push.get() == own
                         ? own_rows

@@ -1,5 +1,7 @@
 #include "common/state/options/state_folder_options.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace halograph {
@@ -12,6 +14,9 @@ StateOptions ToStateOptions(const StateFolderOptions& options, int64_t max_push_
           .segment_bytes = options.segment_bytes,
           .log_bytes = options.log_bytes,
           .max_push_bytes = max_push_bytes,
+          .max_waiting_bytes = options.waiting > 0
+                                   ? options.waiting
+                                   : std::max(options.memory / 4, int64_t{64} << 20),
           .fall_back_to = options.fall_back_to};
 }
 
@@ -42,6 +47,10 @@ void AddStateRows(OptionTable& rows, StateFolderOptions* o, std::string_view who
                 "log of the pushes to one part; a checkpoint shortens it from half of that on, and "
                 "beyond it pushes wait for the checkpoint")
       .AtLeast(2 * StateOptions{}.segment_bytes);
+  rows.AddBytes("state-waiting", &o->waiting,
+                "memory for synchronous pushes that wait for other ranks, of all tensors; beyond: "
+                "RESOURCE_EXHAUSTED")
+      .DefaultText("a quarter of --state-memory, at least 64MiB");
 }
 
 }  // namespace halograph

@@ -17,9 +17,10 @@ struct StateFolderOptions {
   std::filesystem::path folder;  // holds part-XXXX of the state; empty: nothing is kept
   SyncLevel sync = SyncLevel::kInterval;
   std::chrono::nanoseconds sync_interval = std::chrono::milliseconds(200);
-  int64_t memory = int64_t{4} << 30;                     // of all parts
-  int64_t log_bytes = StateOptions{}.log_bytes;          // of each part
-  std::vector<std::string> fall_back_to;                 // as StateOptions has it
+  int64_t memory = int64_t{4} << 30;             // of all parts
+  int64_t log_bytes = StateOptions{}.log_bytes;  // of each part
+  int64_t waiting = 0;                    // of all parts; 0: a quarter of `memory`, at least 64 MiB
+  std::vector<std::string> fall_back_to;  // as StateOptions has it
   int64_t segment_bytes = StateOptions{}.segment_bytes;  // no option: tests have small logs
 };
 

@@ -1,6 +1,8 @@
 // What a store refuses, and that nothing happened then.
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "tests/unit/state_engine/store_fixture.h"
 
 namespace halograph {
@@ -153,13 +155,90 @@ TEST_F(StoreRefusalTest, StepFarAheadIsResourceExhaustedAndNamesTheMissingRank) 
   EXPECT_THAT(Message(refused), HasSubstr("rank 1"));
 }
 
+// A push is 40 ids, twice, and 40 rows of 4 floats.
+constexpr int64_t kCopy = 40 * (8 + 8 + 16);
+
 TEST_F(StoreRefusalTest, LaterStepsThatDoNotFitIntoMemoryWaitOutside) {
-  options_.max_waiting_bytes = 100;
+  options_.max_waiting_bytes = kCopy;
   OpenWith(Embedding());
-  MustPush(StepPush(0, 0, 2));  // the step that is due may exceed it
-  EXPECT_TRUE(absl::IsResourceExhausted(Refusal(StepPush(1, 0, 2))));
+  MustPush(StepPush(0, 0, 2));
+  const Status refused = Refusal(StepPush(1, 0, 2));
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << ToString(refused);
+  EXPECT_THAT(Message(refused), HasSubstr("step 0 waits for the push of rank 1 (world size 2)"));
+  EXPECT_THAT(Message(refused), HasSubstr("--state-waiting"));
+  MustPush(StepPush(0, 1, 2));  // it completes the step: it needs no copy
+  EXPECT_EQ(MustPush(StepPush(1, 0, 2)).lsn, 3) << "what was refused is not in the log";
+}
+
+TEST_F(StoreRefusalTest, StepThatIsDueIsBoundedAndOneThatDoesNotFitAloneSaysSo) {
+  options_.max_waiting_bytes = 2 * kCopy;
+  OpenWith(Embedding());
+  MustPush(StepPush(0, 0, 4));
+  MustPush(StepPush(0, 1, 4));
+  const Status refused = Refusal(StepPush(0, 2, 4));
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << ToString(refused);
+  EXPECT_THAT(Message(refused), HasSubstr("even alone"));
+  EXPECT_THAT(Message(refused), HasSubstr("rank 2, 3 (world size 4)"));
+  EXPECT_THAT(Message(refused), HasSubstr("--state-waiting"));
+  // The next run's own pushes have the room of those that it gives up.
+  MustPush(StepPush(0, 0, 3, 10));
+  MustPush(StepPush(0, 1, 3, 10));
+  MustPush(StepPush(0, 2, 3, 10));
+  EXPECT_EQ(PullAll(),
+            Expected({{StepPush(0, 0, 3, 10), StepPush(0, 1, 3, 10), StepPush(0, 2, 3, 10)}}));
+}
+
+TEST_F(StoreRefusalTest, StoresOfOneProcessShareTheBound) {
+  options_.waiting = std::make_shared<WaitingBytes>(kCopy);
+  options_.waiting->Add(1);
+  OpenWith(Embedding());
+  EXPECT_TRUE(absl::IsResourceExhausted(Refusal(StepPush(0, 0, 2))));
+  options_.waiting->Remove(1);
+  MustPush(StepPush(0, 0, 2));
+  EXPECT_EQ(options_.waiting->free(), 0);
+  store_.reset();
+  EXPECT_EQ(options_.waiting->free(), kCopy);
+}
+
+// Rank 1 never pushed step 1 and the later ones.
+TEST_F(StoreRefusalTest, StartWithLessRoomGivesUpTheNewestStepsForGood) {
+  OpenWith(Embedding());
+  ASSERT_TRUE(store_->Create(Embedding("other")).ok());
+  TestPush other = StepPush(0, 0, 2, 20);
+  other.tensor = "other";
+  MustPush(other);
+  MustPush(StepPush(0, 0, 2));
   MustPush(StepPush(0, 1, 2));
-  MustPush(StepPush(1, 0, 2));
+  for (int64_t step = 1; step <= 4; ++step) MustPush(StepPush(step, 0, 2));
+  std::vector<std::string> told;
+  options_.on_given_up = [&](const TensorRef& tensor, int64_t first, int64_t last, int64_t pushes) {
+    told.push_back(fmt::format("{} {} {} {}", tensor.name, first, last, pushes));
+  };
+  MustOpen();
+  EXPECT_THAT(told, testing::IsEmpty());
+  options_.max_waiting_bytes = 2 * kCopy;
+  MustOpen();
+  EXPECT_THAT(told, testing::ElementsAre("emb 1 4 4"));
+  options_.max_waiting_bytes = int64_t{1} << 30;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(PullAll(), Expected({{StepPush(0, 0, 2), StepPush(0, 1, 2)}}));
+    EXPECT_THAT(Message(Refusal(StepPush(1, 1, 2))), HasSubstr("is over"));
+    MustOpen();
+  }
+  other.step->rank = 1;
+  other.client += 1;
+  MustPush(other);  // the other tensor's step waits on
+  EXPECT_THAT(told, testing::SizeIs(1));
+}
+
+TEST_F(StoreRefusalTest, StepThatIsCompleteInTheLogIsAppliedThoughItHasNoRoom) {
+  OpenWith(Embedding());
+  const std::vector<TestPush> pushes = {StepPush(0, 0, 3), StepPush(0, 1, 3), StepPush(0, 2, 3)};
+  for (const TestPush& push : pushes) MustPush(push);
+  options_.max_waiting_bytes = kCopy;
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected({pushes}));
+  EXPECT_THAT(Message(Refusal(StepPush(0, 2, 3, 8))), HasSubstr("step 0 is over"));
 }
 
 TEST_F(StoreRefusalTest, TwoClientsWithOneIdAreFoundBeforeAndAfterReopening) {
