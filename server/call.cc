@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include <grpc/grpc.h>
@@ -51,6 +52,10 @@ class Call final : public grpc::ServerUnaryReactor {
         scope_{.memory = memory_,
                .limits = {.cancel = environment.ending, .deadline = DeadlineOf(*context, start_)}} {
     environment_.metrics->Begin(method);
+    if (WaitsLong(method)) {
+      own_end_.emplace(environment.ending);
+      scope_.limits.cancel = &own_end_->token;
+    }
     if (context->client_metadata().count(kFailedOverKey) > 0) environment_.stats->CountFailover();
   }
 
@@ -66,6 +71,10 @@ class Call final : public grpc::ServerUnaryReactor {
     }
     if (row.admission != Admission::kQueued) return Execute();
     RunOnLane();
+  }
+
+  void OnCancel() override {
+    if (own_end_.has_value()) own_end_->token.Cancel();
   }
 
   void OnDone() override {
@@ -89,6 +98,13 @@ class Call final : public grpc::ServerUnaryReactor {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  // Cancelled by the client, or with all calls.
+  struct OwnEnd {
+    explicit OwnEnd(const CancelToken* all) : with_all(all, [this] { token.Cancel(); }) {}
+    CancelToken token;
+    const CancelToken::Registration with_all;
+  };
 
   [[nodiscard]] Status CheckSize() const {
     if (RowOf(logged_.method).request == RequestBound::kMessage) return OkStatus();
@@ -166,11 +182,13 @@ class Call final : public grpc::ServerUnaryReactor {
     auto ready = [this, done = std::exchange(scope_.wait_for, nullptr)] {
       return context_->IsCancelled() || done();
     };
-    const Status waits =
-        environment_.waiting->Add(std::move(ready), deadline - last_words, [this](Status status) {
+    const Status waits = environment_.waiting->Add(
+        std::move(ready), deadline - last_words,
+        [this](Status status) {
           if (!status.ok()) return EndRefused(Refusal::kWaitingFull, status);
           RunOnLane();
-        });
+        },
+        logged_.peer);
     if (!waits.ok()) EndRefused(Refusal::kWaitingFull, waits);
   }
 
@@ -223,6 +241,7 @@ class Call final : public grpc::ServerUnaryReactor {
   const Clock::time_point start_ = Clock::now();
   ReplyMemory memory_;
   CallScope scope_;
+  std::optional<OwnEnd> own_end_;  // of calls that wait long
   Ticket ticket_;
   ReplyWatch::Place place_;
   Clock::time_point queued_;

@@ -45,7 +45,7 @@ struct CallEnvironment {
 struct CallScope {
   ReplyMemory& memory;
   // When the client gives up, but no later than kLongestCall after the call came; or when the
-  // server cuts calls off.
+  // server cuts calls off. Of a method that may wait long (WaitsLong) also when the client leaves.
   WorkLimits limits;
   // Set by work that waits for what other calls do, and returns any error then: the call waits
   // until it gives true, or until its time is nearly up.

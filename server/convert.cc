@@ -1,5 +1,6 @@
 #include "server/convert.h"
 
+#include "common/state/import_mark.h"
 #include "halograph/v1/graph.pb.h"
 #include "halograph/v1/kv.pb.h"
 #include "proto/state/tensor_messages.h"
@@ -126,13 +127,17 @@ StatusOr<TopologyRequest> ParseTopologyRequest(grpc::ByteBuffer* bytes) {
 StatusOr<MutableTensorSpec> ParseCreateTensorRequest(grpc::ByteBuffer* bytes) {
   v1::CreateTensorRequest message;
   HG_RETURN_IF_ERROR(Parse(bytes, &message));
-  return ToSpec(message.spec());
+  HG_ASSIGN_OR_RETURN(MutableTensorSpec spec, ToSpec(message.spec()));
+  if (!message.of_import()) HG_RETURN_IF_ERROR(CheckNoImportMark(spec.ref));
+  return spec;
 }
 
 StatusOr<TensorRef> ParseDropTensorRequest(grpc::ByteBuffer* bytes) {
   v1::DropTensorRequest message;
   HG_RETURN_IF_ERROR(Parse(bytes, &message));
-  return TensorRef{message.edge(), message.type(), message.name()};
+  TensorRef ref{message.edge(), message.type(), message.name()};
+  if (!message.of_import()) HG_RETURN_IF_ERROR(CheckNoImportMark(ref));
+  return ref;
 }
 
 StatusOr<SnapshotRequest> ParseSnapshotTensorsRequest(grpc::ByteBuffer* bytes) {

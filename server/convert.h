@@ -24,6 +24,7 @@ namespace halograph::server {
 // InvalidArgument if the bytes are no such message.
 [[nodiscard]] StatusOr<TaskSetRequest> ParseTaskSetRequest(grpc::ByteBuffer* bytes);
 [[nodiscard]] StatusOr<TopologyRequest> ParseTopologyRequest(grpc::ByteBuffer* bytes);
+// These two FailedPrecondition also: CheckNoImportMark, of a call that is no import's.
 [[nodiscard]] StatusOr<MutableTensorSpec> ParseCreateTensorRequest(grpc::ByteBuffer* bytes);
 [[nodiscard]] StatusOr<TensorRef> ParseDropTensorRequest(grpc::ByteBuffer* bytes);
 struct SnapshotRequest {

@@ -103,13 +103,13 @@ Status KvCalls::Pull(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer
     scope.lane = Lane::kState;
     return Unavailable("may wait for the disk");
   }
-  if (!scope.waited && !pull_.Ready(plan)) {
+  if (!scope.waited && !pull_.Ready(plan) && pull_.MayBecomeReady(plan)) {
     scope.wait_for = [this, plan] { return pull_.Ready(plan); };
     return Unavailable("waits for pushes");
   }
   WorkLimits limits = scope.limits;
   // Its time is up: the store says what it waited for, and waits no more on a thread of the pool.
-  if (!pull_.Ready(plan)) limits.deadline = std::chrono::steady_clock::now();
+  if (scope.waited && !pull_.Ready(plan)) limits.deadline = std::chrono::steady_clock::now();
   return WritePullReply(pull_, plan, request.ids, scope.memory, limits, reply);
 }
 

@@ -46,6 +46,10 @@ static_assert(HasRowOfEachMethod(kServedMethodRows),
               "kServedMethodRows needs a row for each Method of proto/methods/methods.h, in the "
               "order of the enumerators");
 
+// Whether its calls wait for what others may never do, and end when their client cancels or dies.
+// Others end soon, or go on without their client.
+[[nodiscard]] constexpr bool WaitsLong(Method method) { return method == Method::kSnapshotTensors; }
+
 [[nodiscard]] constexpr const ServedMethodRow& ServedRowOf(Method method) {
   return kServedMethodRows[static_cast<size_t>(method)];
 }

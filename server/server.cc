@@ -49,8 +49,9 @@ constexpr std::chrono::milliseconds kPauseInNeed{20};
 constexpr std::chrono::milliseconds kPause{1000};
 // What gRPC may hold of requests that are not complete, beside its own memory for calls.
 constexpr int64_t kQuotaInRequestMemories = 4;
-// For calls about mutable tensors that take long, or wait: snapshots after a step wait for it.
-constexpr size_t kSlowThreads = 2;
+// For calls about mutable tensors that take long; and for all that may wait for their step, and one
+// that is told so.
+constexpr size_t kSlowThreads = 2 + kMostWaitingSnapshots + 1;
 // How long connections have to end when the server does.
 constexpr std::chrono::seconds kConnectionsEnd{1};
 // Calls that one connection may have open; more wait at the client.

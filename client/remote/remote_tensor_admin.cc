@@ -9,6 +9,7 @@
 
 #include "client/remote/state_call.h"
 #include "client/snapshot_reader.h"
+#include "common/state/import_mark.h"
 #include "halograph/v1/kv.pb.h"
 #include "proto/state/tensor_messages.h"
 #include "proto/wire/snapshot_page.h"
@@ -97,6 +98,7 @@ class RemoteTensorAdmin final : public TensorAdmin {
     HG_RETURN_IF_ERROR(spec.Validate());
     v1::CreateTensorRequest request;
     ToProto(spec, request.mutable_spec());
+    request.set_of_import(IsImportMark(spec.ref));
     HG_RETURN_IF_ERROR(
         AskAll(cluster_.get(),
                {.method = Method::kCreateTensor, .request = request.SerializeAsString()}, context));
@@ -107,6 +109,7 @@ class RemoteTensorAdmin final : public TensorAdmin {
     request.set_edge(ref.edge);
     request.set_type(ref.type);
     request.set_name(ref.name);
+    request.set_of_import(IsImportMark(ref));
     cluster_->mutable_tensors().Remove(ref);
     const Status dropped = AskAll(cluster_.get(),
                                   {.method = Method::kDropTensor,

@@ -22,6 +22,15 @@ bool IsImportMark(const TensorRef& ref) {
   return ref.type.empty() && ref.name.starts_with(kPrefix);
 }
 
+Status CheckNoImportMark(const TensorRef& ref) {
+  if (!IsImportMark(ref)) return OkStatus();
+  return FailedPrecondition(
+      "{}: names that begin with {} are reserved for imports: choose another name; to import, or "
+      "to "
+      "end an import that was interrupted, use the halograph-ctl of the server's build",
+      ref.ToString(), kPrefix);
+}
+
 MutableTensorSpec ImportMarkSpec(const TensorRef& ref, int parts) {
   MutableTensorSpec spec;
   spec.ref = ImportMarkOf(ref);

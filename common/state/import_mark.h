@@ -2,6 +2,7 @@
 // there is another one, its mark, from before the first row is set until after the last one. It is
 // a tensor like any other: durable, listed by every server, and gone with the tensors around it
 // when a snapshot is restored. PartStates refuses pulls, gradients and snapshots while it is there.
+// Its name is reserved: a server creates and drops it for calls that say they are an import's.
 #pragma once
 
 #include "common/state/mutable_tensor.h"
@@ -12,6 +13,8 @@ namespace halograph {
 // name.
 [[nodiscard]] TensorRef ImportMarkOf(const TensorRef& ref);
 [[nodiscard]] bool IsImportMark(const TensorRef& ref);
+// FailedPrecondition if it is one: for calls that are not an import's.
+[[nodiscard]] Status CheckNoImportMark(const TensorRef& ref);
 // A row a partition.
 [[nodiscard]] MutableTensorSpec ImportMarkSpec(const TensorRef& ref, int parts);
 

@@ -35,8 +35,9 @@ enum class PushKind : uint8_t {
 // A run is one start of the trainer: all ranks send the same number, drawn by chance. Within a run
 // the steps of a tensor follow one another by 1, and the world size stays. The first push of
 // another run to a tensor begins that run there: pushes of the run before whose step is not
-// complete are given up for good, and the run before is refused from then on. Its first step may be
-// any that is larger than the last one applied; steps go back by RestoreSnapshot only.
+// complete are given up for good, and the run before is refused from then on, until 65,536 others
+// have followed it. Its first step may be any that is larger than the last one applied, by 2^32 at
+// most; steps go back by RestoreSnapshot only. They end at 2^53.
 struct SyncStep {
   int64_t step = 0;
   int32_t rank = 0;

@@ -28,6 +28,7 @@
 #include "common/state/env.h"
 #include "common/state/mutable_tensor.h"
 #include "common/state/row_push.h"
+#include "common/state/waiting_bytes.h"
 
 namespace halograph {
 
@@ -57,9 +58,19 @@ struct StateOptions {
   // above kPushWindow; a lower one is taken for that of a new client, and applied even if it was
   // before. So allow for all clients that may still repeat a push.
   int max_clients = 4096;
-  // Copies of synchronous pushes that wait for other ranks; the step that is due may exceed it. And
-  // of pushes whose callers did not wait for their end: beyond, pushes wait before they begin.
+  // Copies of synchronous pushes that wait for other ranks. The one that completes a step is not
+  // copied. And, apart, of pushes whose callers did not wait for their end: beyond, pushes wait
+  // before they begin.
   int64_t max_waiting_bytes = int64_t{1} << 30;
+  // Counts the former in place of the store, with other stores: then its bound counts, which stores
+  // that take pushes at once may exceed by one push each. Null: the store alone.
+  std::shared_ptr<WaitingBytes> waiting = nullptr;
+  // Told by Open, where more waits in the log than may: the tensor, the steps from the first to the
+  // last one that are given up, and how many pushes of them. Their run is over. Null: nobody is
+  // told.
+  std::function<void(const TensorRef& tensor, int64_t first_step, int64_t last_step,
+                     int64_t pushes)>
+      on_given_up = nullptr;
   // A push waits while a checkpoint has more images to write that pushes to the tensor saved.
   int64_t max_image_bytes = int64_t{64} << 20;
   // Beyond them none is made, also not where a folder has more: those are kept, and opened. Marks
@@ -93,6 +104,9 @@ struct StateOptions {
   std::function<void(int part, int64_t ns)> on_sync = nullptr;
 };
 
+// Snapshots that wait for their step at a time, in one store.
+inline constexpr int kMostWaitingSnapshots = 16;
+
 // The graph and partition that the state belongs to. What it borrows outlives the store.
 struct StateGraph {
   std::string identity;  // of the partition folder
@@ -118,8 +132,9 @@ struct MutableTensorStats {
   // Rows that a push left with a value, or a number of the optimizer state that it changed, that is
   // infinite or NaN: each time, since the store was opened, without what was replayed.
   int64_t not_finite_rows = 0;
-  int64_t lsn = 0;    // applied: every push of the tensor up to here is in its rows
-  int64_t step = -1;  // the last step applied; -1: none
+  int64_t lsn = 0;       // applied: every push of the tensor up to here is in its rows
+  int64_t last_lsn = 0;  // that the store gave to a push, of any tensor
+  int64_t step = -1;     // the last step applied; -1: none
   // Applied LSN minus the `min_lsn` of the oldest reader of the last minute or so, when it pulled:
   // how far behind the pushes are that readers know of. Pulls without min_lsn do not count.
   int64_t staleness = 0;
@@ -233,7 +248,9 @@ class StateStore {
   //                       twice; a run that another one followed; a sequence number used twice for
   //                       different pushes (two clients with one id); a client that was forgotten
   //   ResourceExhausted   larger than max_push_bytes, or a sequence number or step further ahead
-  //                       than kPushWindow, or more waits than max_waiting_bytes
+  //                       than kPushWindow; or its copy has no room among those that wait for
+  //                       other ranks: the step that is due and its missing ranks are named. Or its
+  //                       step alone needs more than there may be
   //   Unavailable         pushes are refused since a write failed: the reason. Restart the server
   //   DeadlineExceeded, Cancelled  by `limits`: what the push waited for. From its LSN on the
   //                       message names that: the push is applied yet, by others, and is
@@ -251,6 +268,9 @@ class StateStore {
   // Without min_lsn the rows may show pushes that are not in the log yet.
   // `expected`: whose rows `out` has room for; null: of the tensor, whatever it is.
   //   NotFound, OutOfRange  as Push; NotFound also if the tensor is another one than `expected`
+  //   DataLoss              at once: `min_lsn` is above the last LSN that was given to a push.
+  //   Marks
+  //                         come from acknowledgements, so one was lost
   //   DeadlineExceeded      `min_lsn` was not reached; names it, and the ranks of the step whose
   //                         pushes are missing. Or the rows were being changed until the deadline
   //                         of `limits`
@@ -272,13 +292,17 @@ class StateStore {
   [[nodiscard]] virtual Status Checkpoint(const WorkLimits& limits = {}) = 0;
 
   // Keeps the state of one moment under `name`, durably. `step`: the moment after that step, for
-  // which it waits; null: now. Pushes go on meanwhile.
+  // which it waits; null: now. Pushes go on meanwhile, and so do, while it waits, checkpoints and
+  // all other calls: a tensor that is created joins the set, one that is dropped leaves it. One of
+  // the same name and of a step waits for the end of the first.
   //   AlreadyExists  a snapshot of this name; InvalidArgument: a name that is not [A-Za-z0-9._-]+
   //   ResourceExhausted   there are max_snapshots: how many, and the option; or the disk is full
   //   FailedPrecondition  the step is over for a tensor: it is named. A tensor of an earlier
   //                       run that nobody pushes to counts too: drop it, or take a snapshot
-  //                       without a step
+  //                       without a step. Or a snapshot was restored while it waited
+  //   ResourceExhausted   kMostWaitingSnapshots wait: their steps; or the disk is full
   //   DeadlineExceeded    the step did not come within step_timeout_ns; or `limits`, as Checkpoint
+  //   Cancelled           by `limits`, soon after it was cancelled
   [[nodiscard]] virtual StatusOr<SnapshotInfo> Snapshot(const std::string& name,
                                                         std::optional<int64_t> step,
                                                         const WorkLimits& limits) = 0;

@@ -59,6 +59,14 @@ bool PullHandler::Ready(const PullPlan& plan) const {
   return !stats.ok() || stats->lsn >= plan.min_lsn;
 }
 
+bool PullHandler::MayBecomeReady(const PullPlan& plan) const {
+  if (plan.changing == nullptr || plan.part < 0) return true;
+  const StateStore* const store = states_->Find(plan.part);
+  if (store == nullptr) return true;
+  const auto stats = store->Describe(plan.changing->spec.ref);
+  return !stats.ok() || stats->last_lsn >= plan.min_lsn;
+}
+
 bool PullHandler::MayWaitForDisk(const PullPlan& plan) const {
   if (plan.changing == nullptr || plan.shape.front() == 0) return false;
   return states_->MayWaitForDisk(*plan.changing);

@@ -55,6 +55,10 @@ class PullHandler {
   // also if the tensor was dropped meanwhile: Gather says so.
   [[nodiscard]] bool Ready(const PullPlan& plan) const;
 
+  // Whether plan.min_lsn may come to be applied: false if it is above all that were given. Gather
+  // says so then.
+  [[nodiscard]] bool MayBecomeReady(const PullPlan& plan) const;
+
   // Whether Gather may wait for the disk of the mutable tensors: their rows are there, or a
   // snapshot is being restored.
   [[nodiscard]] bool MayWaitForDisk(const PullPlan& plan) const;

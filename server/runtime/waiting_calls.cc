@@ -1,10 +1,11 @@
 #include "server/runtime/waiting_calls.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace halograph::server {
 
-Status WaitingCalls::Add(Ready ready, Clock::time_point until, Go go) {
+Status WaitingCalls::Add(Ready ready, Clock::time_point until, Go go, std::string peer) {
   bool is_ready = false;
   {
     const MutexLock lock(mutex_);
@@ -12,9 +13,18 @@ Status WaitingCalls::Add(Ready ready, Clock::time_point until, Go go) {
     if (waiting_.size() >= most_) {
       return Unavailable("busy: {} calls wait for pushes that they must show: try again", most_);
     }
+    const auto of_peer = std::count_if(waiting_.begin(), waiting_.end(),
+                                       [&](const Waiter& waiter) { return waiter.peer == peer; });
+    const size_t share = std::max<size_t>(1, most_ / 4);
+    if (!peer.empty() && static_cast<size_t>(of_peer) >= share) {
+      return Unavailable(
+          "busy: {} calls of this connection wait for pushes that they must show, a quarter of all "
+          "that may: try again",
+          of_peer);
+    }
     // Looked at under the lock: what made it ready meanwhile will not call Serve again.
     is_ready = ready();
-    if (!is_ready) waiting_.push_back({std::move(ready), until, std::move(go)});
+    if (!is_ready) waiting_.push_back({std::move(ready), until, std::move(go), std::move(peer)});
   }
   if (is_ready) {
     go(OkStatus());

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <list>
+#include <string>
 #include <utility>
 
 #include "common/base/mutex.h"
@@ -21,12 +22,12 @@ class WaitingCalls {
   // Makes it go on (OK: it is ready, or its time is up) or ends it; called once, without a lock.
   using Go = std::function<void(Status)>;
 
-  // At most `most` calls wait at a time.
+  // At most `most` calls wait at a time; of one peer a quarter of that, but one at least.
   explicit WaitingCalls(size_t most) : most_(most) {}
 
   // `go` may be called before this returns. Unavailable, and `go` is never called: `most` wait, or
-  // the server ends.
-  [[nodiscard]] Status Add(Ready ready, Clock::time_point until, Go go);
+  // as many as may of this peer (empty: of nobody), or the server ends.
+  [[nodiscard]] Status Add(Ready ready, Clock::time_point until, Go go, std::string peer = "");
   // Lets those go on that can. Called when something was done that calls wait for, and now and
   // then. Returns how many still wait.
   size_t Serve(Clock::time_point now);
@@ -43,6 +44,7 @@ class WaitingCalls {
     Ready ready;
     Clock::time_point until;
     Go go;
+    std::string peer;
   };
 
   const size_t most_;

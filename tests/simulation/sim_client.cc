@@ -40,25 +40,31 @@ void SimClient::Run() {
 // Every rank pushes to every server, and then reads what the step made of the rows.
 void SimClient::Step(int64_t step) {
   for (int server = 0; server < world_->plan.num_servers; ++server) {
-    NewPush(server, 0)->step = SyncStep{.step = step,
-                                        .rank = index_,
-                                        .world_size = world_->plan.num_clients,
-                                        .run = world_->plan.seed + 1};
+    for (int tensor = 0; tensor < world_->plan.step_tensors; ++tensor) {
+      NewPush(server, tensor)->step = SyncStep{.step = step,
+                                               .rank = index_,
+                                               .world_size = world_->plan.num_clients,
+                                               .run = world_->plan.seed + 1};
+    }
   }
   if (world_->plan.ahead && random_.Chance(0.5)) return;
   Settle();
   for (int server = 0; server < world_->plan.num_servers; ++server) {
-    if (!world_->plan.ahead || random_.Chance(0.5)) AddPull(server, 0);
+    // All ranks have pushed the step to the others, if it is complete in the last.
+    const int last = world_->plan.step_tensors - 1;
+    if (!world_->plan.ahead || random_.Chance(0.5)) AddPull(server, last);
+    if (last > 0 && random_.Chance(0.1)) AddPull(server, 0);
   }
   Settle();
 }
 
 void SimClient::Batch() {
   const auto num_tensors = static_cast<int64_t>(world_->plan.tensors.size());
-  if (num_tensors > 1) {
+  const int64_t first = world_->plan.step_tensors;
+  if (num_tensors > first) {
     for (int64_t left = random_.Between(1, 4); left > 0; --left) {
       const auto server = static_cast<int>(random_.Below(servers_.size()));
-      PushRecord* push = NewPush(server, static_cast<int>(random_.Between(1, num_tensors - 1)));
+      PushRecord* push = NewPush(server, static_cast<int>(random_.Between(first, num_tensors - 1)));
       constexpr PushKind kKinds[] = {PushKind::kGradient, PushKind::kGradient, PushKind::kAdd,
                                      PushKind::kAssign};
       push->kind = kKinds[random_.Below(4)];
@@ -185,7 +191,8 @@ void SimClient::SendDue() {
     // of another rank's push of a later step. That one waits for this client's own: then a pull
     // must not wait for all up to that LSN.
     const auto tensor = static_cast<size_t>(pull.call->tensor);
-    const bool ahead = tensor == 0 && (world_->plan.ahead || server.losses > 0);
+    const bool ahead = tensor < static_cast<size_t>(world_->plan.step_tensors) &&
+                       (world_->plan.ahead || server.losses > 0);
     pull.call->min_lsn = ahead ? 0 : server.last_lsn[tensor];
     pull.call->losses = server.losses;
     pull.next_try_ns = now_ns + RetryDelayNs();

@@ -72,8 +72,8 @@ void ServerHistory::CheckpointReturned(int64_t began_ns) {
   checkpointed_ns_ = std::max(checkpointed_ns_, began_ns);
 }
 
-void ServerHistory::SnapshotReturned(const SnapshotInfo& info) {
-  new_snapshots_[info.name] = info.lsn;
+void ServerHistory::SnapshotReturned(const SnapshotInfo& info, bool of_step) {
+  new_snapshots_[info.name] = {info.lsn, of_step ? info.step : INT64_MAX};
 }
 
 void ServerHistory::SnapshotDeleted(const std::string& name) {
@@ -251,14 +251,15 @@ std::string ServerHistory::JudgeReads() {
 
 // `log` is complete up to `known_lsn`.
 void ServerHistory::SettleSnapshots(const Log& log, int64_t known_lsn) {
-  for (const auto& [name, lsn] : new_snapshots_) {
-    if (lsn > known_lsn) {
+  for (const auto& [name, taken] : new_snapshots_) {
+    if (taken.lsn > known_lsn) {
       snapshots_[name] = std::nullopt;
       continue;
     }
     StoreModel model = beginning_;
     for (const auto& [at, push] : log) {
-      if (at <= lsn) model.Apply(*push);
+      const bool later = push->step.has_value() && push->step->step > taken.last_step;
+      if (at <= taken.lsn && !later) model.Apply(*push);
     }
     snapshots_[name] = model.Rows();
   }

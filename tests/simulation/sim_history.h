@@ -51,7 +51,8 @@ class ServerHistory {
                     std::vector<std::byte> bytes);
   // A checkpoint that began then returned OK.
   void CheckpointReturned(int64_t began_ns);
-  void SnapshotReturned(const SnapshotInfo& info);
+  // `of_step`: of the moment after info.step, or of that of info.lsn.
+  void SnapshotReturned(const SnapshotInfo& info, bool of_step);
   void SnapshotDeleted(const std::string& name);  // or may have been
 
   // Pushes that may be in the log with an unknown LSN.
@@ -112,7 +113,11 @@ class ServerHistory {
   std::vector<PushRecord*> begun_;
   std::vector<Read> reads_;
   int64_t checkpointed_ns_ = -1;
-  std::map<std::string, int64_t> new_snapshots_;
+  struct Taken {
+    int64_t lsn = 0;
+    int64_t last_step = INT64_MAX;  // that it shows
+  };
+  std::map<std::string, Taken> new_snapshots_;
   std::map<std::string, std::optional<StoreRows>> snapshots_;
   int64_t num_lost_ = 0;
   int64_t num_judged_pulls_ = 0;

@@ -219,6 +219,8 @@ void SimServer::Serve() {
   }
   threads_.push_back(world_->scheduler.Start(fmt::format("server{}.admin", index_), process(),
                                              [this] { Administrate(); }));
+  threads_.push_back(world_->scheduler.Start(fmt::format("server{}.steps", index_), process(),
+                                             [this] { KeepSteps(); }));
   world_->scheduler.WaitUntil("a crash, a restart or the end", kForever,
                               [this] { return restart_ || ends(); });
   stopping_ = true;
@@ -407,13 +409,43 @@ void SimServer::MakeSnapshot() {
       store_->Snapshot(fmt::format("s{}", next_snapshot_++), std::nullopt, Within(kPushLimitNs));
   if (machine_.crashed()) return;
   if (made.ok()) {
-    history_.SnapshotReturned(*made);
+    history_.SnapshotReturned(*made, false);
     ++world_->statistics.snapshots;
   } else if (!excused() && !absl::IsDeadlineExceeded(made.status())) {
     world_->Fail(fmt::format("server {}: a snapshot failed: {}", index_,
                              halograph::ToString(made.status())));
   }
   makes_room_ = !made.ok();
+}
+
+// As a trainer does, whose ranks push on meanwhile, or have been killed.
+void SimServer::KeepSteps() {
+  while (!ends()) {
+    world_->scheduler.WaitUntil("a step to be kept",
+                                world_->scheduler.now_ns() + random_.Between(5, 200) * kMillisecond,
+                                [this] { return ends(); });
+    if (ends()) return;
+    const auto tensor = store_->Describe(world_->plan.tensors[0].ref);
+    const size_t there = store_->Snapshots().size();
+    if (machine_.crashed()) return;
+    if (!tensor.ok() || there > 4 || world_->plan.num_steps == 0) continue;
+    const StatusOr<SnapshotInfo> made =
+        store_->Snapshot(fmt::format("p{}", next_snapshot_++),
+                         std::max<int64_t>(0, tensor->step + random_.Between(0, 2)),
+                         Within(random_.Between(1, 300) * kMillisecond));
+    if (machine_.crashed()) return;
+    if (made.ok()) {
+      history_.SnapshotReturned(*made, true);
+      ++world_->statistics.snapshots;
+      ++world_->statistics.step_snapshots;
+      continue;
+    }
+    const bool over = made.status().code() == absl::StatusCode::kFailedPrecondition;
+    if (!excused() && !over && !absl::IsDeadlineExceeded(made.status())) {
+      world_->Fail(fmt::format("server {}: a snapshot of a step failed: {}", index_,
+                               halograph::ToString(made.status())));
+    }
+  }
 }
 
 void SimServer::DeleteSnapshot() {

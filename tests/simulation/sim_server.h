@@ -48,6 +48,7 @@ class SimServer {
   void AnswerPush(const Call& call, const StatusOr<PushReceipt>& receipt, Call* answer);
   void AnswerPull(const Call& call, Call* answer);
   void MakeSnapshot();
+  void KeepSteps();  // a thread that makes snapshots of steps
   void DeleteSnapshot();
   [[nodiscard]] bool excused() const;  // something failed since the process began
   [[nodiscard]] bool ends() const;     // the threads of the process shall end

@@ -40,7 +40,8 @@ struct Plan {
   bool bit_rot = false;
   NetworkChances network;
   int num_troubles = 0;
-  std::vector<MutableTensorSpec> tensors;  // the first takes synchronous pushes, the others not
+  std::vector<MutableTensorSpec> tensors;
+  int step_tensors = 1;  // the first ones, which take synchronous pushes; the others do not
 };
 [[nodiscard]] Plan MakePlan(uint64_t seed);
 
@@ -61,7 +62,8 @@ struct RunStatistics {
   int64_t messages_doubled = 0;
   int64_t checkpoints = 0;
   int64_t snapshots = 0;
-  int64_t lost = 0;  // acknowledged pushes that power losses took, as the level allows
+  int64_t step_snapshots = 0;  // of them
+  int64_t lost = 0;            // acknowledged pushes that power losses took, as the level allows
   double simulated_seconds = 0;
 };
 

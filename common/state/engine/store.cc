@@ -19,10 +19,14 @@ Store::Store(const StateOptions& options, const StateGraph& graph, Env& env)
       graph_(graph),
       env_(env),
       monitor_(env.scheduler().NewMonitor()),
-      clients_(options.max_clients) {}
+      clients_(options.max_clients),
+      waiting_(options.waiting != nullptr
+                   ? options.waiting
+                   : std::make_shared<WaitingBytes>(options.max_waiting_bytes)) {}
 
 Store::~Store() {
   checkpointer_.reset();
+  waiting_->Remove(waiting_bytes_);
   if (log_ == nullptr) return;
   const int64_t last = log_->stats().last_lsn;
   // What fails here is found, and told, by the replay of the next start.
@@ -92,7 +96,7 @@ Status Store::CheckRoomFor(const TensorRef& ref) const {
       options_.max_tensors);
 }
 
-void Store::Name() {
+void Store::NameTensors() {
   by_name_.clear();
   for (const auto& [number, tensor] : tensors_) by_name_.emplace(tensor->spec.ref, tensor);
 }
@@ -124,6 +128,7 @@ void Store::Forget(LiveTensor& tensor) {
   memory_bytes_ -= tensor.memory_bytes;
   by_name_.erase(tensor.spec.ref);
   tensors_.erase(tensor.number);
+  monitor_->NotifyAll();  // a snapshot may have waited for its step
 }
 
 Status Store::Pull(const TensorRef& ref, std::span<const int64_t> ids,
@@ -163,17 +168,24 @@ Status Store::AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
   const int64_t until = env_.scheduler().NowNs() + options_.step_timeout_ns;
   const LiveTensor::Progress& progress = tensor.progress;
   const auto applied = [&] {
-    return last_lsn_ >= min_lsn &&
-           (progress.unapplied.empty() || *progress.unapplied.begin() > min_lsn);
+    return progress.unapplied.empty() || *progress.unapplied.begin() > min_lsn;
   };
+  if (min_lsn > last_lsn_) {
+    HG_RETURN_IF_ERROR(Patience(limits, env_.scheduler()).Check());
+    return DataLoss(
+        "{}: min_lsn {} is above {}, the last LSN that part {} gave to a push: marks come from "
+        "acknowledgements alone, so either this one was lost, with the pushes up to it, or it is "
+        "of "
+        "another part or state",
+        tensor.spec.ref.ToString(), min_lsn, last_lsn_, graph_.part);
+  }
   while (!applied()) {
     HG_RETURN_IF_ERROR(unreadable_);
     if (progress.dropped) return NotFound("{} was dropped", tensor.spec.ref.ToString());
     Status waited = WaitForChange(limits, until);
     if (waited.ok()) continue;
     if (!absl::IsDeadlineExceeded(waited) || applied()) return waited;
-    std::string why = progress.steps.Missing();
-    if (last_lsn_ < min_lsn) why = fmt::format("the last push has LSN {}", last_lsn_);
+    const std::string why = progress.steps.Missing();
     return DeadlineExceeded("{}: LSN {} was not reached in time: {}", tensor.spec.ref.ToString(),
                             min_lsn, why.empty() ? "pushes are being applied" : why);
   }
@@ -204,6 +216,7 @@ MutableTensorStats Store::StatsOf(const LiveTensor& tensor) const {
   stats.pushed_rows = progress.pushed_rows;
   stats.not_finite_rows = tensor.not_finite_rows;
   stats.lsn = AppliedLsn(tensor);
+  stats.last_lsn = last_lsn_;
   stats.staleness = progress.staleness.Value(env_.scheduler().NowNs());
   stats.step = progress.applied_step;
   return stats;

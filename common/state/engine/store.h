@@ -4,7 +4,8 @@
 //   LiveTensor      each tensor's turns order who changes its rows; readers read between changes.
 //   PushLog         writes and syncs on threads of its own.
 //   admin turn      one of Create, Drop, Checkpoint, Snapshot, DeleteSnapshot, RestoreSnapshot at a
-//                   time; pushes and pulls go on.
+//                   time; pushes and pulls go on. A snapshot that waits for its step does not have
+//                   it: it takes it to begin, and to be named when its images are written.
 // Locks are taken in this order: monitor_, then those of turns or of the log, which take no other.
 #pragma once
 
@@ -31,6 +32,8 @@
 
 namespace halograph {
 
+struct CheckpointUnderWay;
+
 class Store : public StateStore {
  public:
   Store(const StateOptions& options, const StateGraph& graph, Env& env);
@@ -45,6 +48,9 @@ class Store : public StateStore {
   // `damage`, with the names that fall_back_to may have: those of the snapshots, newest first, as
   // far as Begin came to know them.
   [[nodiscard]] Status WithSnapshots(const Status& damage) const;
+  // Why Begin failed: it left out pushes of a step that is complete. Once more, it must not.
+  [[nodiscard]] bool needs_left_out() const { return needs_left_out_; }
+  void TakeAllThatWaits() { bounds_replay_ = false; }
 
   [[nodiscard]] Status Create(const MutableTensorSpec& spec, const WorkLimits& limits) override;
   [[nodiscard]] Status Drop(const TensorRef& ref, const WorkLimits& limits) override;
@@ -73,7 +79,7 @@ class Store : public StateStore {
   // What the thread that pushes does in its turn at the tensor.
   struct Step {
     WaitingPushes pushes;
-    std::shared_ptr<Moment> then;  // reached after it; null: none
+    std::vector<std::shared_ptr<Moment>> then;  // reached after it
   };
   struct Work {
     int64_t ticket = 0;
@@ -88,6 +94,7 @@ class Store : public StateStore {
   class LateBytes;
   using Moments = std::vector<std::shared_ptr<Moment>>;
   using TensorMap = std::map<uint32_t, Tensor>;
+  using TensorMoments = std::map<uint32_t, std::shared_ptr<Moment>>;
   class AdminTurn;
 
   // store_folder.cc; the caller has the admin turn, or the store begins.
@@ -113,6 +120,13 @@ class Store : public StateStore {
   // What the log lacks is given up for good.
   [[nodiscard]] Status AcceptLoss();
   [[nodiscard]] Status Replay(const LogRecord& record);
+
+  // store_waiting.cc
+  // While more waits than may: leaves out the newest step, and pushes that come to it. Requires
+  // monitor_.
+  void LeaveOutNewest();
+  // At the end of a replay: what was left out is given up, durably.
+  [[nodiscard]] Status GiveUpLeftOut();
 
   // store_memory.cc; the caller has the admin turn.
   // Adds the tensors to `made`, in their order with their rows in memory where `used` bytes leave
@@ -150,6 +164,7 @@ class Store : public StateStore {
   [[nodiscard]] StatusOr<Tensor> Find(const TensorRef& ref) const;
   void Applied(LiveTensor& tensor, int64_t lsn);
   void Applied(LiveTensor& tensor, const WaitingPushes& pushes);  // or given up
+  void CountWaiting(WaitingPush& push, int64_t bytes);
   // Does the work, in the tensor's turn; then what was pushed is in the rows, or waits. After an
   // error of `patience` others do it.
   [[nodiscard]] Status Perform(const std::shared_ptr<PushUnderWay>& push, const Patience& patience);
@@ -166,37 +181,82 @@ class Store : public StateStore {
                                  const PushedRows& own_rows);
 
   // store_checkpoint.cc; the caller has the admin turn.
-  [[nodiscard]] bool NextIsWhole(bool snapshot) const;
+  [[nodiscard]] bool NextIsWhole() const;
+  // Of now; null: without a name.
   [[nodiscard]] StatusOr<SnapshotInfo> WriteCheckpoint(const std::string* name,
-                                                       std::optional<int64_t> step,
                                                        const WorkLimits& limits);
-  [[nodiscard]] Status FindMoments(std::optional<int64_t> step, bool whole,
-                                   const WorkLimits& limits, Moments* moments);
-  [[nodiscard]] Status AwaitStep(int64_t step, const WorkLimits& limits, const Moments& moments);
-  // These three require monitor_. "" if all are reached, else what is missing.
-  [[nodiscard]] StatusOr<std::string> FindReached(int64_t step, const Moments& moments,
-                                                  Moments* now);
-  void ReachNow(Moment& moment);
-  void Reach(Moment& moment, int64_t lsn);
-  void Capture(Moment& moment);  // within a turn
-  // Of its own, or of the push's. After an error of `patience` it is not captured, nor will be.
+  // All tensors are at their moment now; their images are captured.
+  [[nodiscard]] Status TakeMoments(CheckpointUnderWay& own, const WorkLimits& limits);
+  // Counts anew from its moments, in place of who does. Requires monitor_.
+  [[nodiscard]] TensorMoments TakeCount(CheckpointUnderWay& own);
   [[nodiscard]] Status CaptureInTurn(Moment& moment, const Patience& patience);
-  [[nodiscard]] bool Claim(Moment& moment);  // whether the push is to capture
-  [[nodiscard]] static std::string WaitingFor(const LiveTensor& tensor);
-  [[nodiscard]] int64_t TakeTicket(LiveTensor& tensor);
-  void ReleaseMoments(const Moments& moments, bool written);
-  [[nodiscard]] Status WriteMoments(const Moments& moments, bool whole, const WorkLimits& limits,
-                                    SnapshotInfo* info);
+  // Names the file, whose images `writer` may have already, or not; null: none has been begun.
+  [[nodiscard]] Status WriteMoments(CheckpointUnderWay& own,
+                                    std::unique_ptr<CheckpointWriter> writer,
+                                    const WorkLimits& limits, SnapshotInfo* info);
   [[nodiscard]] StatusOr<int64_t> WriteFile(int64_t number, const Moments& moments,
-                                            const std::string& clients);
+                                            const std::string& clients,
+                                            std::unique_ptr<CheckpointWriter> writer);
   [[nodiscard]] StatusOr<int64_t> WriteSections(const std::filesystem::path& path,
-                                                const Moments& moments, const std::string& clients);
-  [[nodiscard]] Status WriteImages(Moments moments, CheckpointWriter* writer) const;
+                                                const Moments& moments, const std::string& clients,
+                                                std::unique_ptr<CheckpointWriter> writer);
   [[nodiscard]] Status SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snapshot,
                                 const std::vector<CatalogueTensor>* tensors);
+  // In the catalogue: the checkpoint that counts from now on, a snapshot (null: none), which is
+  // *made, and the tensors instead of those that were there (null: these stay).
+  [[nodiscard]] Status Name(const CheckpointInfo& next, const CatalogueSnapshot* snapshot,
+                            const std::vector<CatalogueTensor>* tensors,
+                            std::shared_ptr<const KeptSnapshot>* made);
+  // A snapshot that is no checkpoint.
+  [[nodiscard]] Status KeepAside(const CatalogueSnapshot& snapshot);
   void CheckpointIfLong();
+  // These need no admin turn.
+  void FailUnlessFull(const Status& status);  // of writing a file
+  [[nodiscard]] Status WriteImages(Moments moments, CheckpointWriter* writer) const;
+  void ReachNow(Moment& moment);  // requires monitor_, as the next
+  void Reach(Moment& moment, int64_t lsn);
+  void Capture(Moment& moment);              // within a turn
+  [[nodiscard]] bool Claim(Moment& moment);  // whether others are to capture
+  [[nodiscard]] static std::string WaitingFor(const LiveTensor& tensor);
+  [[nodiscard]] int64_t TakeTicket(LiveTensor& tensor);
+  // It is over: pushes save no more images for it. Unless it was written, the rows since the
+  // checkpoint before count on.
+  void ReleaseMoments(CheckpointUnderWay& own, bool written);
+
+  // store_step_snapshot.cc; without the admin turn.
+  [[nodiscard]] StatusOr<SnapshotInfo> SnapshotOfStep(const std::string& name, int64_t step,
+                                                      const WorkLimits& limits);
+  [[nodiscard]] Status BeginSnapshotOfStep(const std::shared_ptr<CheckpointUnderWay>& own,
+                                           const WorkLimits& limits);
+  // Until the images of all moments are written.
+  [[nodiscard]] Status AwaitStep(CheckpointUnderWay& own, const WorkLimits& limits,
+                                 std::unique_ptr<CheckpointWriter>* writer);
+  [[nodiscard]] Status WriteCaptured(CheckpointUnderWay& own, const Moments& captured,
+                                     std::unique_ptr<CheckpointWriter>* writer);
+  void CaptureInSomeTurn(const std::shared_ptr<Moment>& moment);
+  // Whoever waits for its step ends with `why`, and pushes wait for it no longer.
+  void EndSnapshotsOfSteps(const Status& why);
+  // These require monitor_.
+  // Finds the tensors that are at the step, and takes turns at them. "" if all are, else what is
+  // missing.
+  [[nodiscard]] StatusOr<std::string> FindReached(CheckpointUnderWay& own);
+  // "" if all moments of a complete one are captured, else what that waits for.
+  [[nodiscard]] static std::string NotCaptured(const CheckpointUnderWay& own);
+  [[nodiscard]] StatusOr<std::shared_ptr<Moment>> MomentOf(CheckpointUnderWay& own,
+                                                           const Tensor& tensor);
+  // Waits for more of them; `missing` as FindReached.
+  [[nodiscard]] Status WaitForStep(const CheckpointUnderWay& own, const std::string& missing,
+                                   const WorkLimits& limits, int64_t until_ns);
+  // That are captured, and were not taken before.
+  [[nodiscard]] static Moments TakeCaptured(CheckpointUnderWay& own);
+  // The push completes a step: the moments that come after it.
+  [[nodiscard]] Moments ReachStep(LiveTensor& tensor, int64_t lsn);
+  [[nodiscard]] bool IsUnderWay(const std::string& name) const;
+  [[nodiscard]] Status CheckRoomToWait() const;
 
   // store_snapshot.cc; the caller has the admin turn.
+  // Whether there may be one more, of this name.
+  [[nodiscard]] Status CheckNewSnapshot(const std::string& name) const;
   [[nodiscard]] StatusOr<std::vector<TensorMoment>> CheckFiles(
       const std::vector<int64_t>& files) const;
   [[nodiscard]] Status TensorsOf(const KeptSnapshot& snapshot, TensorMap* tensors);
@@ -216,7 +276,7 @@ class Store : public StateStore {
   [[nodiscard]] MutableTensorStats StatsOf(const LiveTensor& tensor) const;
   [[nodiscard]] std::vector<MutableTensorStats> TensorStats(const TensorRange& range) const;
   void Forget(LiveTensor& tensor);  // requires monitor_
-  void Name();                      // makes by_name_ what tensors_ are; requires monitor_
+  void NameTensors();               // makes by_name_ what tensors_ are; requires monitor_
   // ResourceExhausted: there are as many tensors of its kind as may be. Requires monitor_.
   [[nodiscard]] Status CheckRoomFor(const TensorRef& ref) const;
   [[nodiscard]] Status CheckSpec(const MutableTensorSpec& spec) const;
@@ -232,11 +292,11 @@ class Store : public StateStore {
   std::unique_ptr<StateCatalogue> catalogue_;
   std::unique_ptr<PushLog> log_;
   std::atomic<int> pushes_under_way_ = 0;
+  std::atomic<int> waiting_snapshots_ = 0;  // of steps
 
   // Of the admin turn.
-  CheckpointInfo checkpoint_;
+  CheckpointInfo checkpoint_;              // changed under monitor_, too
   std::map<int64_t, int64_t> file_bytes_;  // by number
-  int64_t next_file_ = 1;
   std::set<int64_t> named_files_;      // by the catalogue: those of the checkpoint and of snapshots
   std::set<int64_t> unused_;           // that no name leads to, until they are removed
   std::weak_ptr<RowSpace> row_space_;  // of the tensors whose rows are beyond memory
@@ -248,11 +308,17 @@ class Store : public StateStore {
   KeptSnapshots snapshots_;                 // changed in the admin turn only
   ClientTable clients_;
   int64_t last_lsn_ = 0;
-  int64_t waiting_bytes_ = 0;
+  const std::shared_ptr<WaitingBytes> waiting_;
+  int64_t waiting_bytes_ = 0;  // of it
+  bool bounds_replay_ = true;
+  bool needs_left_out_ = false;
   int64_t late_bytes_ = 0;  // of pushes whose callers have left
   int64_t memory_bytes_ = 0;
   bool admin_busy_ = false;
-  bool step_snapshot_waits_ = false;
+  int64_t next_file_ = 1;
+  // Snapshots of steps; and whose moments count anew, one of them or what the admin turn makes.
+  std::vector<std::shared_ptr<CheckpointUnderWay>> under_way_;
+  CheckpointUnderWay* counts_ = nullptr;  // null: nobody's
   bool restoring_ = false;
   Status unreadable_;         // why rows cannot be read
   int64_t taken_pushes_ = 0;  // since it was opened

@@ -22,22 +22,18 @@ bool IsLong(const PushLog::Stats& log, const StateOptions& options) {
   return 2 * log.full_segment_bytes >= options.log_bytes;
 }
 
-bool HasSteps(const StepCollector& steps) {
-  return steps.step() >= 0 || steps.memory().world_size > 0;
-}
-
 }  // namespace
 
 bool Store::LogIsFull() const {
   const PushLog::Stats log = log_->stats();
   if (IsLong(log, options_)) checkpointer_->Want();
-  return log.full_segment_bytes >= options_.log_bytes && !step_snapshot_waits_;
+  return log.full_segment_bytes >= options_.log_bytes;
 }
 
 void Store::CheckpointIfLong() {
   const AdminTurn turn(*this);
   if (!IsLong(log_->stats(), options_)) return;
-  const Status written = WriteCheckpoint(nullptr, std::nullopt, {}).status();
+  const Status written = WriteCheckpoint(nullptr, {}).status();
   if (written.ok()) return;
   log_->Fail(Annotate(written, "the checkpoint that shortens the log"));  // it would grow for ever
 }
@@ -45,13 +41,12 @@ void Store::CheckpointIfLong() {
 Status Store::Checkpoint(const WorkLimits& limits) {
   const AdminTurn turn(*this, limits);
   HG_RETURN_IF_ERROR(turn.status());
-  return WriteCheckpoint(nullptr, std::nullopt, limits).status();
+  return WriteCheckpoint(nullptr, limits).status();
 }
 
-bool Store::NextIsWhole(bool snapshot) const {
+bool Store::NextIsWhole() const {
   if (checkpoint_.files.empty()) return true;
   const size_t increments = checkpoint_.files.size() - 1;
-  if (snapshot) return increments >= kMostIncrementsOfSnapshots;
   int64_t bytes = 0;
   for (size_t i = 1; i < checkpoint_.files.size(); ++i) {
     bytes += file_bytes_.at(checkpoint_.files[i]);
@@ -59,111 +54,59 @@ bool Store::NextIsWhole(bool snapshot) const {
   return increments >= kMostIncrements || bytes >= file_bytes_.at(checkpoint_.files[0]);
 }
 
-StatusOr<SnapshotInfo> Store::WriteCheckpoint(const std::string* name, std::optional<int64_t> step,
-                                              const WorkLimits& limits) {
+StatusOr<SnapshotInfo> Store::WriteCheckpoint(const std::string* name, const WorkLimits& limits) {
   HG_RETURN_IF_ERROR(log_->failure());
-  const bool whole = NextIsWhole(name != nullptr);
-  Moments moments;
+  CheckpointUnderWay own;
   SnapshotInfo info;
-  info.step = step.value_or(-1);
-  if (name != nullptr) info.name = *name;
-  Status status = FindMoments(step, whole, limits, &moments);
-  if (status.ok()) status = WriteMoments(moments, whole, limits, &info);
-  ReleaseMoments(moments, status.ok());
+  if (name != nullptr) info.name = own.name = *name;
+  if (name == nullptr) {
+    own.chosen = true;
+    own.whole = NextIsWhole();
+    if (!own.whole) own.base = checkpoint_.files;
+  }
+  Status status = TakeMoments(own, limits);
+  if (status.ok()) status = WriteMoments(own, nullptr, limits, &info);
+  ReleaseMoments(own, status.ok());
   if (!status.ok()) return status;
   return info;
 }
 
-Status Store::FindMoments(std::optional<int64_t> step, bool whole, const WorkLimits& limits,
-                          Moments* moments) {
+Status Store::TakeMoments(CheckpointUnderWay& own, const WorkLimits& limits) {
   {
     const MonitorLock lock(*monitor_);
+    own.number = next_file_++;
+    const TensorMoments before = TakeCount(own);
     for (const auto& [number, tensor] : tensors_) {
-      moments->push_back(std::make_shared<Moment>());
-      moments->back()->tensor = tensor;
-      moments->back()->whole = whole;
-      if (!step.has_value()) ReachNow(*moments->back());
+      own.moments.push_back(std::make_shared<Moment>());
+      Moment& moment = *own.moments.back();
+      moment.tensor = tensor;
+      moment.of = &own;
+      const auto taken = before.find(number);
+      if (taken != before.end()) moment.taken_from = taken->second;
+      ReachNow(moment);
     }
-    step_snapshot_waits_ = step.has_value();
-    // The step may need pushes that wait for a shorter log, which comes after this snapshot only.
-    if (step_snapshot_waits_) monitor_->NotifyAll();
-  }
-  Status status = step.has_value() ? AwaitStep(*step, limits, *moments) : OkStatus();
-  {
-    const MonitorLock lock(*monitor_);
-    step_snapshot_waits_ = false;
-    for (const auto& moment : *moments) moment->tensor->progress.moment = nullptr;
-    std::erase_if(*moments, [](const auto& moment) { return !moment->reached; });
+    own.complete = true;
+    own.complete_lsn = last_lsn_;
   }
   // All: every turn that was taken is waited for, or left.
+  Status status;
   const Patience patience(limits, env_.scheduler());
-  for (const auto& moment : *moments) {
+  for (const auto& moment : own.moments) {
     const Status captured = CaptureInTurn(*moment, patience);
     if (status.ok()) status = captured;
   }
   return status;
 }
 
-Status Store::AwaitStep(int64_t step, const WorkLimits& limits, const Moments& moments) {
-  const int64_t until = env_.scheduler().NowNs() + options_.step_timeout_ns;
-  while (true) {
-    Moments now;
-    {
-      const MonitorLock lock(*monitor_);
-      HG_ASSIGN_OR_RETURN(const std::string missing, FindReached(step, moments, &now));
-      if (now.empty() && missing.empty()) return OkStatus();
-      if (now.empty()) {
-        const Status waited = WaitForChange(limits, until);
-        if (absl::IsDeadlineExceeded(waited)) {
-          return DeadlineExceeded(
-              "step {} was not reached in time: {}; if nobody pushes to it any more, drop the "
-              "tensor or snapshot without a step",
-              step, missing);
-        }
-        HG_RETURN_IF_ERROR(waited);
-      }
-    }
-    // At once: pushes to these tensors wait for the turns that were taken.
-    Status status;
-    for (const auto& moment : now) {
-      const Status captured = CaptureInTurn(*moment, Patience(limits, env_.scheduler()));
-      if (status.ok()) status = captured;
-    }
-    HG_RETURN_IF_ERROR(status);
-  }
-}
-
-StatusOr<std::string> Store::FindReached(int64_t step, const Moments& moments, Moments* now) {
-  std::string missing;
-  bool any_steps = moments.empty();
-  Moments without_steps;
-  for (const auto& moment : moments) {
-    LiveTensor& tensor = *moment->tensor;
-    const StepCollector& steps = tensor.progress.steps;
-    any_steps = any_steps || HasSteps(steps);
-    if (moment->reached) continue;
-    if (steps.step() > step) {
-      return FailedPrecondition(
-          "step {} is over: {} is at step {}; choose a later step, snapshot without a step, or "
-          "drop the tensor if it is of an earlier run",
-          step, tensor.spec.ref.ToString(), steps.step());
-    }
-    tensor.progress.moment = moment;
-    tensor.progress.moment_step = step;
-    if (steps.step() == step) {
-      now->push_back(moment);
-    } else if (!HasSteps(steps)) {
-      without_steps.push_back(moment);
-    } else {
-      missing = fmt::format("{} is at step {}{}{}", tensor.spec.ref.ToString(), steps.step(),
-                            steps.empty() ? "" : "; ", steps.Missing());
+Store::TensorMoments Store::TakeCount(CheckpointUnderWay& own) {
+  TensorMoments before;
+  if (counts_ != nullptr) {
+    for (const auto& moment : counts_->moments) {
+      if (moment->reached) before[moment->tensor->number] = moment;
     }
   }
-  if (!any_steps) missing = "no tensor has a synchronous push";
-  // Tensors that nobody pushes in steps come last.
-  if (missing.empty() && now->empty()) *now = without_steps;
-  for (const auto& moment : *now) ReachNow(*moment);
-  return missing;
+  counts_ = &own;
+  return before;
 }
 
 void Store::ReachNow(Moment& moment) {
@@ -173,7 +116,16 @@ void Store::ReachNow(Moment& moment) {
 
 void Store::Reach(Moment& moment, int64_t lsn) {
   LiveTensor::Progress& progress = moment.tensor->progress;
-  progress.moment = nullptr;
+  CheckpointUnderWay& own = *moment.of;
+  if (!own.chosen) {
+    own.chosen = true;
+    if (counts_ == nullptr) counts_ = &own;
+    own.whole = counts_ != &own || checkpoint_.files.empty() ||
+                checkpoint_.files.size() > kMostIncrementsOfSnapshots;
+    if (!own.whole) own.base = checkpoint_.files;
+  }
+  moment.aside = counts_ != &own;
+  moment.whole = own.whole || moment.aside;
   moment.at = {moment.tensor->number, lsn, progress.pushes, progress.pushed_rows,
                progress.steps.memory()};
   moment.waiting = progress.steps.Waiting();
@@ -183,11 +135,14 @@ void Store::Reach(Moment& moment, int64_t lsn) {
 
 void Store::Capture(Moment& moment) {
   LiveTensor& tensor = *moment.tensor;
+  if (moment.taken_from != nullptr && moment.taken_from->capture != nullptr) {
+    tensor.dirty.AddAll(moment.taken_from->capture->wanted());
+  }
   tensor.touched.AddAll(tensor.dirty);
   moment.capture = std::make_shared<RowCapture>(moment.whole ? tensor.touched : tensor.dirty,
                                                 options_.max_image_bytes, env_.scheduler());
-  tensor.capture = moment.capture;
-  tensor.dirty.Clear();
+  tensor.captures.push_back(moment.capture);
+  if (!moment.aside) tensor.dirty.Clear();
 }
 
 std::string Store::WaitingFor(const LiveTensor& tensor) {
@@ -201,19 +156,6 @@ int64_t Store::TakeTicket(LiveTensor& tensor) {
 
 Status Store::CaptureInTurn(Moment& moment, const Patience& patience) {
   LiveTensor& tensor = *moment.tensor;
-  if (!moment.ticket.has_value()) {
-    // The push that reached the moment captures. No turn of our own may be waited for: a later push
-    // may have the turn before it, and wait for the images to be written.
-    const MonitorLock lock(*monitor_);
-    while (!moment.performed) {
-      const Status waited = (moment.claimed ? Patience() : patience).Wait(*monitor_);
-      if (waited.ok()) continue;
-      moment.given_up = true;
-      return Annotate(waited, WaitingFor(tensor));
-    }
-    return OkStatus();
-  }
-  if (moment.capture != nullptr) return OkStatus();  // done before
   const Status waited = tensor.turns.WaitForTurn(*moment.ticket, patience, [] {});
   if (!waited.ok()) return Annotate(waited, WaitingFor(tensor));
   Capture(moment);
@@ -227,44 +169,74 @@ bool Store::Claim(Moment& moment) {
   return moment.claimed;
 }
 
-void Store::ReleaseMoments(const Moments& moments, bool written) {
-  for (const auto& moment : moments) {
-    if (moment->capture == nullptr) continue;  // its push found no memory
-    LiveTensor& tensor = *moment->tensor;
+void Store::ReleaseMoments(CheckpointUnderWay& own, bool written) {
+  bool count_on = false;
+  std::vector<std::pair<std::shared_ptr<Moment>, int64_t>> turns;
+  {
+    const MonitorLock lock(*monitor_);
+    for (const auto& moment : own.moments) {
+      std::erase(moment->tensor->progress.moments, moment);
+      moment->given_up = !moment->claimed;
+      while (moment->claimed && !moment->performed) monitor_->Wait(kForever);
+    }
+    // The turns come before those of whoever counts next.
+    count_on = !written && counts_ == &own;
+    if (counts_ == &own) counts_ = nullptr;
+    for (const auto& moment : own.moments) {
+      if (moment->capture == nullptr && moment->taken_from == nullptr) continue;
+      turns.emplace_back(moment, moment->tensor->turns.Take());
+    }
+    std::erase_if(under_way_, [&](const auto& made) { return made.get() == &own; });
+    monitor_->NotifyAll();
+  }
+  for (const auto& [moment, ticket] : turns) {
+    if (moment->capture == nullptr) continue;
     moment->capture->Close();
     moment->capture->RunLeft();
-    static_cast<void>(tensor.turns.WaitForTurn(TakeTicket(tensor), Patience(), [] {}).ok());
-    tensor.capture = nullptr;
-    if (!written) tensor.dirty.AddAll(moment->capture->wanted());
+  }
+  for (const auto& [moment, ticket] : turns) {
+    LiveTensor& tensor = *moment->tensor;
+    static_cast<void>(tensor.turns.WaitForTurn(ticket, Patience(), [] {}).ok());
+    std::erase(tensor.captures, moment->capture);
+    const std::shared_ptr<Moment>& from = moment->taken_from;
+    if (count_on && moment->capture != nullptr) {
+      tensor.dirty.AddAll(moment->capture->wanted());
+    } else if (count_on && from != nullptr && from->capture != nullptr) {
+      tensor.dirty.AddAll(from->capture->wanted());
+    }
     tensor.turns.EndTurn();
   }
 }
 
-Status Store::WriteMoments(const Moments& moments, bool whole, const WorkLimits& limits,
-                           SnapshotInfo* info) {
+Status Store::WriteMoments(CheckpointUnderWay& own, std::unique_ptr<CheckpointWriter> writer,
+                           const WorkLimits& limits, SnapshotInfo* info) {
   std::string clients;
   CheckpointInfo next;
+  Moments moments = own.moments;
+  bool aside = false;
   {
     const MonitorLock lock(*monitor_);
     clients_.Save(&clients);
     next.lsn = last_lsn_;
+    aside = counts_ != &own;
+    std::erase_if(moments, [](const auto& moment) { return moment->tensor->progress.dropped; });
   }
-  if (!whole) next.files = checkpoint_.files;
-  next.first_lsn = next.lsn + 1;
+  next.files = own.base;
+  next.files.push_back(own.number);
+  next.first_lsn = own.complete_lsn + 1;  // of tensors that were created since
   for (const auto& moment : moments) {
     next.first_lsn = std::min(next.first_lsn, moment->at.lsn + 1);
     info->lsn = std::max(info->lsn, moment->at.lsn);
     info->step = std::max(info->step, moment->at.steps.step);
   }
-  const int64_t number = next_file_++;
-  next.files.push_back(number);
-  HG_ASSIGN_OR_RETURN(info->bytes, WriteFile(number, moments, clients));
+  HG_ASSIGN_OR_RETURN(info->bytes, WriteFile(own.number, moments, clients, std::move(writer)));
   HG_RETURN_IF_ERROR(log_->SyncTo(next.lsn, Patience(limits, env_.scheduler())));
   next.first_epoch = log_->FirstEpochAfter(next.first_lsn - 1);
   CatalogueSnapshot snapshot = {*info, next.files, {}};
   for (const auto& moment : moments) {
     snapshot.tensors.push_back({moment->tensor->number, moment->tensor->spec});
   }
+  if (aside) return KeepAside(snapshot);
   return SwitchTo(next, info->name.empty() ? nullptr : &snapshot, nullptr);
 }
 
@@ -272,17 +244,13 @@ Status Store::SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snap
                        const std::vector<CatalogueTensor>* tensors) {
   // The images may show a push that the log lacks, or lack one that it holds.
   HG_RETURN_IF_ERROR(log_->failure());
-  KeptSnapshots::List snapshots = snapshots_.list();
   std::shared_ptr<const KeptSnapshot> made;
-  if (snapshot != nullptr) snapshots.push_back(made = snapshots_.Share(*snapshot));
-  const std::set<int64_t> named = NamedBy(next, snapshots);
-  HG_RETURN_IF_ERROR(
-      Written(catalogue_->SetCheckpoint(next, LeftBeside(named), snapshot, tensors)));
-  checkpoint_ = next;
-  SetNamedFiles(named);
+  HG_RETURN_IF_ERROR(Name(next, snapshot, tensors, &made));
   log_->Free(next.first_epoch);
   {
     const MonitorLock lock(*monitor_);
+    checkpoint_ = next;
+    counts_ = nullptr;
     ++checkpoints_;
     checkpointed_ns_ = env_.scheduler().NowNs();
     if (made != nullptr) snapshots_.Add(std::move(made));
@@ -292,23 +260,53 @@ Status Store::SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snap
   return OkStatus();
 }
 
+Status Store::KeepAside(const CatalogueSnapshot& snapshot) {
+  HG_RETURN_IF_ERROR(log_->failure());
+  std::shared_ptr<const KeptSnapshot> made;
+  HG_RETURN_IF_ERROR(Name(checkpoint_, &snapshot, nullptr, &made));
+  const MonitorLock lock(*monitor_);
+  snapshots_.Add(std::move(made));
+  monitor_->NotifyAll();
+  return OkStatus();
+}
+
+Status Store::Name(const CheckpointInfo& next, const CatalogueSnapshot* snapshot,
+                   const std::vector<CatalogueTensor>* tensors,
+                   std::shared_ptr<const KeptSnapshot>* made) {
+  KeptSnapshots::List snapshots = snapshots_.list();
+  if (snapshot != nullptr) snapshots.push_back(*made = snapshots_.Share(*snapshot));
+  const std::set<int64_t> named = NamedBy(next, snapshots);
+  HG_RETURN_IF_ERROR(
+      Written(catalogue_->SetCheckpoint(next, LeftBeside(named), snapshot, tensors)));
+  SetNamedFiles(named);
+  return OkStatus();
+}
+
 StatusOr<int64_t> Store::WriteFile(int64_t number, const Moments& moments,
-                                   const std::string& clients) {
-  StatusOr<int64_t> bytes = WriteSections(FilePath(number), moments, clients);
+                                   const std::string& clients,
+                                   std::unique_ptr<CheckpointWriter> writer) {
+  StatusOr<int64_t> bytes = WriteSections(FilePath(number), moments, clients, std::move(writer));
   if (bytes.ok()) {
     file_bytes_[number] = *bytes;
     unused_.insert(number);  // until the catalogue names it
-  } else if (!absl::IsResourceExhausted(bytes.status())) {
-    // A full disk ends this file only; whatever else failed, what is on the disk is unknown.
-    log_->Fail(bytes.status());
+  } else {
+    FailUnlessFull(bytes.status());
   }
   return bytes;
 }
 
+void Store::FailUnlessFull(const Status& status) {
+  // A full disk ends this file only; whatever else failed, what is on the disk is unknown.
+  if (!absl::IsResourceExhausted(status)) log_->Fail(status);
+}
+
 StatusOr<int64_t> Store::WriteSections(const std::filesystem::path& path, const Moments& moments,
-                                       const std::string& clients) {
-  HG_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointWriter> writer,
-                      CheckpointWriter::Create(path, catalogue_->generation(), env_.files()));
+                                       const std::string& clients,
+                                       std::unique_ptr<CheckpointWriter> writer) {
+  if (writer == nullptr) {
+    HG_ASSIGN_OR_RETURN(writer,
+                        CheckpointWriter::Create(path, catalogue_->generation(), env_.files()));
+  }
   HG_RETURN_IF_ERROR(WriteImages(moments, writer.get()));
   std::vector<TensorMoment> at;
   for (const auto& moment : moments) at.push_back(moment->at);
@@ -323,7 +321,8 @@ StatusOr<int64_t> Store::WriteSections(const std::filesystem::path& path, const 
 // Of all tensors in turns: no push waits long for the images that it saved to be written.
 Status Store::WriteImages(Moments moments, CheckpointWriter* writer) const {
   RowImages images;
-  std::erase_if(moments, [](const auto& moment) { return moment->capture == nullptr; });
+  std::erase_if(moments,
+                [](const auto& moment) { return moment->capture == nullptr || moment->in_file; });
   while (!moments.empty()) {
     for (auto& moment : moments) {
       const StateRows& table = *moment->tensor->table;
@@ -339,7 +338,10 @@ Status Store::WriteImages(Moments moments, CheckpointWriter* writer) const {
         HG_ASSIGN_OR_RETURN(more, moment->capture->TakeNext(rows, table, &images));
       }
       moment->capture->RunLeft();
-      if (!more) moment = nullptr;
+      if (!more) {
+        moment->in_file = true;
+        moment = nullptr;
+      }
       if (!images.rows.empty()) HG_RETURN_IF_ERROR(writer->AddImages(number, images));
       // A thread that computes all the time keeps its processor for milliseconds, while threads of
       // a push, which wake each other, wait for one.

@@ -175,8 +175,11 @@ void Store::SetAside(const Path& path) {
 }
 
 LeftFiles Store::LeftBeside(const std::set<int64_t>& named) const {
+  const MonitorLock lock(*monitor_);
   std::set<int64_t> all = unused_;
   all.insert(named_files_.begin(), named_files_.end());
+  // A process that ends before it names them leaves them, maybe whole.
+  for (const auto& made : under_way_) all.insert(made->number);
   LeftFiles left;
   left.next = next_file_;
   std::set_difference(all.begin(), all.end(), named.begin(), named.end(),
@@ -202,8 +205,17 @@ std::set<int64_t> Store::NamedBy(const CheckpointInfo& checkpoint,
 void Store::RemoveUnusedFiles() {
   // After a failed write the catalogue may name files that this process takes for unused.
   if (log_ != nullptr && !log_->failure().ok()) return;
+  std::set<int64_t> needed;  // by snapshots that wait for their steps
+  {
+    const MonitorLock lock(*monitor_);
+    for (const auto& made : under_way_) {
+      needed.insert(made->base.begin(), made->base.end());
+      needed.insert(made->number);
+    }
+  }
   // What cannot be removed now is tried again after the next checkpoint.
   std::erase_if(unused_, [&](int64_t number) {
+    if (needed.contains(number)) return false;
     const Status removed = env_.files().Remove(FilePath(number));
     return removed.ok() || absl::IsNotFound(removed);
   });

@@ -35,6 +35,11 @@ StatusOr<std::unique_ptr<StateStore>> StateStore::Open(const StateOptions& optio
   const auto begin = [&] {
     store.reset();  // it has the folder
     store = std::make_unique<Store>(options, graph, env);
+    Status begun = store->Begin();
+    if (begun.ok() || !store->needs_left_out()) return begun;
+    store.reset();
+    store = std::make_unique<Store>(options, graph, env);
+    store->TakeAllThatWaits();
     return store->Begin();
   };
   Status begun = begin();
@@ -55,12 +60,13 @@ Status Store::Begin() {
   const int64_t begin = env_.scheduler().NowNs();
   HG_RETURN_IF_ERROR(OpenFolder());
   HG_RETURN_IF_ERROR(LoadTensors());
-  Name();
+  NameTensors();
   HG_RETURN_IF_ERROR(LoadCheckpoint());
   HG_RETURN_IF_ERROR(OpenLog());
   // Now that all that is used was read and fits together.
   HG_RETURN_IF_ERROR(ClearLeftFiles());
   if (!log_->loss().damage.ok()) HG_RETURN_IF_ERROR(AcceptLoss());
+  HG_RETURN_IF_ERROR(GiveUpLeftOut());
   taken_pushes_ = taken_rows_ = 0;  // without what was replayed
   for (const auto& [number, tensor] : tensors_) tensor->not_finite_rows = 0;
   checkpointed_ns_ = env_.scheduler().NowNs();
@@ -196,7 +202,7 @@ Status Store::AcceptLoss() {
   const PushLog::Loss& loss = log_->loss();
   // Told before it is done: a process that ends in between has said too much, not too little.
   if (options_.on_loss != nullptr) options_.on_loss(loss.damage, loss.pushes);
-  return Annotate(WriteCheckpoint(nullptr, std::nullopt, {}).status(),
+  return Annotate(WriteCheckpoint(nullptr, {}).status(),
                   "the checkpoint that gives up what is missing");
 }
 

@@ -232,9 +232,8 @@ Status Store::Admit(PushUnderWay& push, const WorkLimits& limits) {
     }
     HG_RETURN_IF_ERROR(log_->failure());
     if (record.push.step.has_value()) {
-      const Status fits =
-          tensor.progress.steps.Check(*record.push.step, record.push.kind, record.copied_bytes(),
-                                      options_.max_waiting_bytes - waiting_bytes_);
+      const Status fits = tensor.progress.steps.Check(*record.push.step, record.push.kind,
+                                                      record.copied_bytes(), *waiting_);
       if (!fits.ok()) return Annotate(fits, tensor.spec.ref.ToString());
     }
     const char* const waits_for = WaitsFor();
@@ -269,18 +268,20 @@ Store::Work Store::Plan(LiveTensor& tensor, const LogRecord& record) noexcept {
   work.waiting->record = record;
   work.waiting->record.push.ids = {};
   work.waiting->record.push.rows = {};
-  work.waiting->bytes = record.copied_bytes();
-  waiting_bytes_ += work.waiting->bytes;
   Applied(tensor, progress.steps.Add(work.waiting));
-  for (Step step = {progress.steps.TakeComplete(), nullptr}; !step.pushes.empty();
-       step = {progress.steps.TakeComplete(), nullptr}) {
-    if (progress.moment != nullptr && progress.moment_step == progress.steps.step()) {
-      step.then = progress.moment;
-      Reach(*step.then, record.lsn);
-    }
+  for (Step step = {progress.steps.TakeComplete(), {}}; !step.pushes.empty();
+       step = {progress.steps.TakeComplete(), {}}) {
+    if (!progress.moments.empty()) step.then = ReachStep(tensor, record.lsn);
     work.steps.push_back(std::move(step));
   }
+  if (!work.completes()) CountWaiting(*work.waiting, record.copied_bytes());
   return work;
+}
+
+void Store::CountWaiting(WaitingPush& push, int64_t bytes) {
+  push.bytes += bytes;
+  waiting_bytes_ += bytes;
+  waiting_->Add(bytes);
 }
 
 void Store::Applied(LiveTensor& tensor, int64_t lsn) {
@@ -290,7 +291,7 @@ void Store::Applied(LiveTensor& tensor, int64_t lsn) {
 
 void Store::Applied(LiveTensor& tensor, const WaitingPushes& pushes) {
   for (const auto& push : pushes) {
-    waiting_bytes_ -= push->bytes;
+    CountWaiting(*push, -push->bytes);
     Applied(tensor, push->record.lsn);
   }
 }
@@ -318,6 +319,7 @@ Status Store::PerformAgain(const Tensor& tensor, const LogRecord& record) {
   {
     const MonitorLock lock(*monitor_);
     push->work = Plan(*tensor, record);
+    if (bounds_replay_) LeaveOutNewest();
   }
   HG_RETURN_IF_ERROR(Perform(push, {}));
   return unreadable_;
@@ -334,13 +336,16 @@ Status Store::Perform(const std::shared_ptr<PushUnderWay>& push, const Patience&
   };
   HG_RETURN_IF_ERROR(Annotate(tensor.turns.WaitForTurn(push->work.ticket, patience, by_others),
                               "waiting for the pushes before it"));
-  if (tensor.capture != nullptr) {
+  if (!tensor.captures.empty()) {
     const auto turn = [push, by_others] {
       by_others();
       push->tensor->turns.EndTurn();
     };
-    HG_RETURN_IF_ERROR(Annotate(tensor.capture->WaitForSpace(patience, turn),
-                                "waiting for a checkpoint to write the rows that it changes"));
+    const auto captures = tensor.captures;  // whoever does a turn that is left may end them
+    for (const auto& capture : captures) {
+      HG_RETURN_IF_ERROR(Annotate(capture->WaitForSpace(patience, turn),
+                                  "waiting for a checkpoint to write the rows that it changes"));
+    }
   }
   PerformInTurn(*push);
   tensor.turns.EndTurn();
@@ -348,7 +353,7 @@ Status Store::Perform(const std::shared_ptr<PushUnderWay>& push, const Patience&
 }
 
 void Store::CopyIfWaiting(const PushUnderWay& push) {
-  if (push.work.waiting == nullptr || push.work.completes()) return;
+  if (push.work.waiting == nullptr || push.work.completes() || push.work.waiting->left_out) return;
   Guarded(push.rows.size(), [&] {
     const RowPush& from = push.logged.push;
     WaitingPush& waiting = *push.work.waiting;
@@ -374,9 +379,9 @@ void Store::PerformInTurn(const PushUnderWay& push) {
   for (const Step& step : push.work.steps) {
     Guarded(push.rows.size(),
             [&] { return ApplyStep(tensor, step, push.work.waiting.get(), own); });
-    if (step.then == nullptr) continue;
+    if (step.then.empty()) continue;
     const MonitorLock lock(*monitor_);
-    step.then->performed = true;
+    for (const auto& moment : step.then) moment->performed = true;
     monitor_->NotifyAll();
   }
 }
@@ -385,13 +390,19 @@ Status Store::ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush*
                         const PushedRows& own_rows) {
   std::vector<PushedRows> lists;
   for (const auto& push : step.pushes) {
+    if (push->left_out) {
+      needs_left_out_ = true;
+      return Unavailable("step {} was left out, and is complete", push->step().step);
+    }
     if (push.get() != own && !push->copied) throw std::bad_alloc();  // as its copy did
     lists.push_back(push.get() == own
                         ? own_rows
                         : PushedRows{push->rows, push->record.push.dtype, push->values});
   }
   HG_RETURN_IF_ERROR(tensor.Apply(step.pushes.front()->record.push.kind, lists));
-  if (step.then != nullptr && Claim(*step.then)) Capture(*step.then);
+  for (const auto& moment : step.then) {
+    if (Claim(*moment)) Capture(*moment);
+  }
   const MonitorLock lock(*monitor_);
   Applied(tensor, step.pushes);
   tensor.progress.applied_step = step.pushes.front()->step().step;

@@ -25,20 +25,28 @@ Status CheckName(const std::string& name) {
 
 }  // namespace
 
+Status Store::CheckNewSnapshot(const std::string& name) const {
+  if (snapshots_.Find(name).ok()) return AlreadyExists("there is a snapshot {} already", name);
+  const int64_t there = std::ssize(snapshots_.list());
+  if (there < options_.max_snapshots) return OkStatus();
+  return ResourceExhausted(
+      "snapshot {}: part {} has {} snapshots, and makes none beyond {} (--state-snapshots): delete "
+      "some, or start with a larger --state-snapshots",
+      name, graph_.part, there, options_.max_snapshots);
+}
+
 StatusOr<SnapshotInfo> Store::Snapshot(const std::string& name, std::optional<int64_t> step,
                                        const WorkLimits& limits) {
   HG_RETURN_IF_ERROR(CheckName(name));
+  if (step.has_value()) return SnapshotOfStep(name, *step, limits);
   const AdminTurn turn(*this, limits);
   HG_RETURN_IF_ERROR(turn.status());
-  if (snapshots_.Find(name).ok()) return AlreadyExists("there is a snapshot {} already", name);
-  if (const int64_t there = std::ssize(snapshots_.list()); there >= options_.max_snapshots) {
-    return ResourceExhausted(
-        "snapshot {}: part {} has {} snapshots, and makes none beyond {} (--state-snapshots): "
-        "delete "
-        "some, or start with a larger --state-snapshots",
-        name, graph_.part, there, options_.max_snapshots);
+  HG_RETURN_IF_ERROR(CheckNewSnapshot(name));
+  {
+    const MonitorLock lock(*monitor_);
+    if (IsUnderWay(name)) return AlreadyExists("snapshot {} waits for its step already", name);
   }
-  return WriteCheckpoint(&name, step, limits);
+  return WriteCheckpoint(&name, limits);
 }
 
 std::vector<SnapshotInfo> Store::Snapshots(const SnapshotRange& range) const {
@@ -77,6 +85,11 @@ Status Store::RestoreSnapshot(const std::string& name, const WorkLimits& limits)
   TensorMap restored;
   HG_RETURN_IF_ERROR(TensorsOf(*snapshot, &restored));
 
+  EndSnapshotsOfSteps(
+      FailedPrecondition("snapshot {} was restored while this one waited for its step, and the run "
+                         "that the step is of "
+                         "is over: ask again when the next run has begun",
+                         name));
   // From here until the end nobody pushes or reads.
   std::vector<Tensor> all;
   {
@@ -141,8 +154,10 @@ Status Store::SwitchToSnapshot(const KeptSnapshot& snapshot, const std::vector<T
   std::string clients;
   CheckpointInfo next;
   Moments moments;
+  int64_t number = 0;
   {
     const MonitorLock lock(*monitor_);
+    number = next_file_++;
     clients_.Save(&clients);
     next.lsn = last_lsn_;
     next.first_lsn = last_lsn_ + 1;
@@ -161,9 +176,8 @@ Status Store::SwitchToSnapshot(const KeptSnapshot& snapshot, const std::vector<T
     }
   }
   next.files = snapshot.files;
-  const int64_t number = next_file_++;
   next.files.push_back(number);
-  HG_RETURN_IF_ERROR(WriteFile(number, moments, clients).status());
+  HG_RETURN_IF_ERROR(WriteFile(number, moments, clients, nullptr).status());
   HG_RETURN_IF_ERROR(log_->SyncTo(next.lsn, patience));
   next.first_epoch = log_->FirstEpochAfter(next.lsn);
   std::vector<CatalogueTensor> tensors;
@@ -193,7 +207,7 @@ Status Store::SwitchToSnapshot(const KeptSnapshot& snapshot, const std::vector<T
     tensors_[moment->at.tensor] = moment->tensor;
     memory_bytes_ += moment->tensor->memory_bytes;
   }
-  Name();
+  NameTensors();
   return loaded;
 }
 

@@ -1,5 +1,7 @@
 #include "common/state/options/state_folder_options.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace halograph {
@@ -12,6 +14,9 @@ StateOptions ToStateOptions(const StateFolderOptions& options, int64_t max_push_
           .segment_bytes = options.segment_bytes,
           .log_bytes = options.log_bytes,
           .max_push_bytes = max_push_bytes,
+          .max_waiting_bytes = options.waiting > 0
+                                   ? options.waiting
+                                   : std::max(options.memory / 4, int64_t{64} << 20),
           .max_tensors = options.tensors,
           .max_snapshots = options.snapshots,
           .fall_back_to = options.fall_back_to,
@@ -55,6 +60,10 @@ void AddStateRows(OptionTable& rows, StateFolderOptions* o, std::string_view who
   rows.Add("state-snapshots", &o->snapshots,
            "snapshots that a part may have; beyond them none is taken")
       .AtLeast(1);
+  rows.AddBytes("state-waiting", &o->waiting,
+                "memory for synchronous pushes that wait for other ranks, of all tensors; beyond: "
+                "RESOURCE_EXHAUSTED")
+      .DefaultText("a quarter of --state-memory, at least 64MiB");
 }
 
 }  // namespace halograph

@@ -19,10 +19,11 @@ struct StateFolderOptions {
   std::chrono::nanoseconds sync_interval = std::chrono::milliseconds(200);
   int64_t memory = int64_t{4} << 30;             // of all parts
   int64_t log_bytes = StateOptions{}.log_bytes;  // of each part
+  int64_t waiting = 0;  // of all parts; 0: a quarter of `memory`, at least 64 MiB
   int64_t tensors = StateOptions{}.max_tensors;  // of each part, as the next
   int64_t snapshots = StateOptions{}.max_snapshots;
   std::vector<std::string> fall_back_to;                 // as StateOptions has it
-  bool accept_loss = false;                              // as StateOptions has it
+  bool accept_loss = false;                              // likewise
   int64_t segment_bytes = StateOptions{}.segment_bytes;  // no option: tests have small logs
 };
 

@@ -46,6 +46,7 @@ StatusOr<std::unique_ptr<PartStates>> PartStates::Open(const StateOptions& optio
                                                        const PartitionSet& parts,
                                                        const TensorCatalog& fixed, Env& env) {
   std::unique_ptr<PartStates> states(new PartStates(parts, fixed, env.scheduler()));
+  const auto waiting = std::make_shared<WaitingBytes>(options.max_waiting_bytes);
   for (const auto& part : parts.parts()) {
     StateOptions of_part = options;
     of_part.folder = options.folder / PartFolderName(part->part());
@@ -71,6 +72,15 @@ StatusOr<std::unique_ptr<PartStates>> PartStates::Open(const StateOptions& optio
       spdlog::warn("state of part {}: {} is no file that it knows, and is now {}", part,
                    file.string(), now.string());
     };
+    of_part.on_given_up = [part = part->part(), waiting](const TensorRef& tensor,
+                                                         int64_t first_step, int64_t last_step,
+                                                         int64_t pushes) {
+      spdlog::warn(
+          "state of part {}: {} pushes to {}, of steps {} to {}, which wait for other ranks, are "
+          "given up, and their run is over: they do not fit into --state-waiting {}",
+          part, pushes, tensor.ToString(), first_step, last_step, FormatBytes(waiting->most()));
+    };
+    of_part.waiting = waiting;
     of_part.memory_bytes = options.memory_bytes / std::ssize(parts.parts());
     const StateGraph graph{.identity = parts.identity(),
                            .part = part->part(),

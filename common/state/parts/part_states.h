@@ -32,9 +32,9 @@ namespace halograph {
 class PartStates {
  public:
   // Opens the state of every part of `parts` in <options.folder>/part-XXXX; memory_bytes is shared
-  // out to them equally. The log says what was there. Requires parts opened with features: their
-  // original ids. `fixed`: the graph's features. All references outlive it.
-  // Errors as StateStore::Open.
+  // out to them equally, max_waiting_bytes is of all together. The log says what was there.
+  // Requires parts opened with features: their original ids. `fixed`: the graph's features. All
+  // references outlive it. Errors as StateStore::Open.
   [[nodiscard]] static StatusOr<std::unique_ptr<PartStates>> Open(const StateOptions& options,
                                                                   const PartitionSet& parts,
                                                                   const TensorCatalog& fixed,

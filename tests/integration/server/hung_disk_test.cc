@@ -8,6 +8,7 @@
 #include "common/graph/manifest.h"
 #include "halograph/v1/admin.pb.h"
 #include "halograph/v1/graph.pb.h"
+#include "halograph/v1/kv.grpc.pb.h"
 #include "halograph/v1/kv.pb.h"
 #include "tests/integration/server/server_fixture.h"
 #include "tests/support/failing_files.h"
@@ -220,6 +221,88 @@ TEST_F(HungDiskTest, PullsDuringARestoreLeaveThreadsToOtherReads) {
   log_syncs_.Open();
   ExpectOk(restored.get());
   for (Call& pull : pulls) ExpectOk(pull.get());
+}
+
+// As many as may wait, for a step that nobody pushes.
+TEST_F(HungDiskTest, SnapshotsThatWaitForAStepHoldNobodyUpAndEndWithTheirClients) {
+  StartWithTensor(WithState());
+  v1::SnapshotTensorsRequest snapshot;
+  snapshot.set_step(5);
+  constexpr int kMany = 17;
+  std::vector<grpc::ClientContext> contexts(kMany);
+  std::vector<std::future<grpc::Status>> waiting;
+  for (int i = 0; i < kMany; ++i) {
+    snapshot.set_name("s" + std::to_string(i));
+    waiting.push_back(std::async(std::launch::async, [this, i, &contexts, snapshot] {
+      v1::SnapshotTensorsReply reply;
+      return v1::KVService::NewStub(Connect(server_->address()))
+          ->SnapshotTensors(&contexts[static_cast<size_t>(i)], snapshot, &reply);
+    }));
+  }
+  // The last one to come is told so.
+  std::vector<grpc::Status> told;
+  Await([&] {
+    for (auto& one : waiting) {
+      if (one.valid() && one.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+        told.push_back(one.get());
+      }
+    }
+    return !told.empty();
+  });
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(told[0].error_message(), HasSubstr("5, 5"));
+
+  Create("other", 4);
+  snapshot.set_name("now");
+  snapshot.clear_step();
+  ExpectOk(RawCall(channel_, kSnapshotTensors, snapshot.SerializeAsString()));
+
+  for (grpc::ClientContext& context : contexts) context.TryCancel();
+  for (auto& one : waiting) {
+    if (one.valid()) EXPECT_EQ(one.get().error_code(), StatusCode::CANCELLED);
+  }
+  const auto began = std::chrono::steady_clock::now();
+  Await([&] {
+    return server_->dispatcher().pool(Lane::kSlow).queued() == 0 &&
+           server_->dispatcher().in_flight() == 0;
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
+}
+
+TEST_F(HungDiskTest, AMarkThatWasNeverGivenIsDataLossAtOnce) {
+  StartWithTensor(WithState());
+  ExpectOk(RawCall(channel_, kPush, PushOf(1)));
+  v1::PullRequest pull;
+  ASSERT_TRUE(pull.ParseFromString(PullOf("emb")));
+  pull.set_min_lsn(1);
+  ExpectOk(RawCall(channel_, kPull, pull.SerializeAsString()));
+  pull.set_min_lsn(int64_t{1} << 60);
+  EXPECT_EQ(RawCall(channel_, kPull, pull.SerializeAsString()).status.error_code(),
+            StatusCode::DATA_LOSS);
+}
+
+TEST_F(HungDiskTest, MarksOfImportsAreMadeAndDroppedByImportsAlone) {
+  StartWithTensor(WithState());
+  v1::CreateTensorRequest create;
+  create.mutable_spec()->set_name("import-mark-0123456789abcdef");
+  create.mutable_spec()->set_placement(v1::PLACEMENT_RANGE);
+  create.mutable_spec()->set_rows(3);
+  create.mutable_spec()->set_dim(1);
+  v1::DropTensorRequest drop;
+  drop.set_name(create.spec().name());
+  const auto refused = [&](const char* method, const std::string& request) {
+    const RawReply reply = RawCall(channel_, method, request);
+    EXPECT_EQ(reply.status.error_code(), StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(reply.status.error_message(), HasSubstr("reserved for imports"));
+  };
+  constexpr char kDropTensor[] = "/halograph.v1.KVService/DropTensor";
+  refused(kCreateTensor, create.SerializeAsString());
+  create.set_of_import(true);
+  ExpectOk(RawCall(channel_, kCreateTensor, create.SerializeAsString()));
+  refused(kDropTensor, drop.SerializeAsString());
+  drop.set_of_import(true);
+  ExpectOk(RawCall(channel_, kDropTensor, drop.SerializeAsString()));
 }
 
 TEST_F(HungDiskTest, PullsOfRowsBeyondMemoryStandWithThePushes) {

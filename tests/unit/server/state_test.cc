@@ -96,6 +96,7 @@ TEST_F(StateHandlerTest, APullOfNoRowsWaitsForNothing) {
   const auto one = puller.Plan({.tensor = ref_, .ids = {FirstOf(0)}, .min_lsn = 1000});
   ASSERT_TRUE(one.ok()) << one.status();
   EXPECT_FALSE(puller.Ready(*one)) << "no such push has come";
+  EXPECT_FALSE(puller.MayBecomeReady(*one)) << "and none will have this mark";
   const auto none = puller.Plan({.tensor = ref_, .ids = {}, .min_lsn = 1000});
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_TRUE(puller.Ready(*none));

@@ -65,6 +65,20 @@ TEST_F(WaitingCallsTest, MoreThanMayWaitAreUnavailable) {
   EXPECT_TRUE(told_.empty());
 }
 
+TEST_F(WaitingCallsTest, OneConnectionHasAQuarterOfThem) {
+  WaitingCalls calls(8);
+  const auto wait = [&](const std::string& peer) {
+    return calls.Add([] { return false; }, Clock::now() + kLong, [](const Status&) {}, peer);
+  };
+  EXPECT_TRUE(wait("a:1").ok());
+  EXPECT_TRUE(wait("a:1").ok());
+  const Status third = wait("a:1");
+  EXPECT_TRUE(absl::IsUnavailable(third));
+  EXPECT_THAT(Message(third), testing::HasSubstr("2 calls of this connection"));
+  EXPECT_TRUE(wait("a:2").ok());
+  calls.Close();
+}
+
 TEST_F(WaitingCallsTest, CloseEndsThoseWhoWaitAndRefusesOthers) {
   ASSERT_TRUE(Wait().ok());
   calls_.Close();

@@ -1,6 +1,8 @@
 // What a store refuses, and that nothing happened then.
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "common/state/import_mark.h"
 #include "tests/unit/state_engine/store_fixture.h"
 
@@ -126,6 +128,52 @@ TEST_F(StoreRefusalTest, StepBeyondTheLargestIsInvalidArgument) {
   MustPush(StepPush(0, 0, 1));
 }
 
+TEST_F(StoreRefusalTest, StepsEndAt2To53AndNoRunBeginsFarAboveTheLast) {
+  OpenWith(Embedding());
+  TestPush push = StepPush(0, 0, 1);
+  push.step->step = (int64_t{1} << 53) + 1;
+  EXPECT_THAT(Message(Refusal(push)), HasSubstr("steps count from 0 to 9007199254740992"));
+  push.step->step = (int64_t{1} << 32) + 1;
+  const Status far = Refusal(push);
+  EXPECT_TRUE(absl::IsInvalidArgument(far)) << ToString(far);
+  EXPECT_THAT(Message(far), HasSubstr("more than 4294967296 above the last one applied, -1"));
+  push.step->step = int64_t{1} << 31;
+  MustPush(push);
+  push.sequence = 2;
+  push.step->run = 10;
+  push.step->step += (int64_t{1} << 32) + 1;
+  EXPECT_TRUE(absl::IsInvalidArgument(Refusal(push)));
+  --push.step->step;
+  MustPush(push);
+}
+
+TEST_F(StoreRefusalTest, ARunThatWasFollowedByThousandsIsRefusedYet) {
+  options_.sync = SyncLevel::kNever;
+  OpenWith(Embedding());
+  TestPush push = StepPush(0, 0, 1, 1);
+  push.ids.clear();
+  push.values.clear();
+  constexpr uint64_t kRuns = 2000;
+  for (uint64_t run = 1; run <= kRuns; ++run) {
+    push.sequence = run;
+    push.step->run = run;
+    push.step->step = static_cast<int64_t>(run);
+    MustPush(push);
+  }
+  const auto refused = [&](uint64_t run) {
+    TestPush late = push;
+    late.sequence = kRuns + 1;
+    late.step->run = run;
+    ++late.step->step;
+    return Refusal(late);
+  };
+  EXPECT_THAT(Message(refused(1)), HasSubstr("is over"));
+  ASSERT_TRUE(store_->Checkpoint().ok());
+  MustOpen();
+  EXPECT_THAT(Message(refused(1)), HasSubstr("is over"));
+  EXPECT_THAT(Message(refused(kRuns - 20)), HasSubstr("is over"));
+}
+
 TEST_F(StoreRefusalTest, OptionThatMustBePositiveIsInvalidArgumentAndNamed) {
   options_.max_clients = 0;
   const Status refused = Open();
@@ -149,13 +197,90 @@ TEST_F(StoreRefusalTest, StepFarAheadIsResourceExhaustedAndNamesTheMissingRank) 
   EXPECT_THAT(Message(refused), HasSubstr("rank 1"));
 }
 
+// A push is 40 ids, twice, and 40 rows of 4 floats.
+constexpr int64_t kCopy = 40 * (8 + 8 + 16);
+
 TEST_F(StoreRefusalTest, LaterStepsThatDoNotFitIntoMemoryWaitOutside) {
-  options_.max_waiting_bytes = 100;
+  options_.max_waiting_bytes = kCopy;
   OpenWith(Embedding());
-  MustPush(StepPush(0, 0, 2));  // the step that is due may exceed it
-  EXPECT_TRUE(absl::IsResourceExhausted(Refusal(StepPush(1, 0, 2))));
+  MustPush(StepPush(0, 0, 2));
+  const Status refused = Refusal(StepPush(1, 0, 2));
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << ToString(refused);
+  EXPECT_THAT(Message(refused), HasSubstr("step 0 waits for the push of rank 1 (world size 2)"));
+  EXPECT_THAT(Message(refused), HasSubstr("--state-waiting"));
+  MustPush(StepPush(0, 1, 2));  // it completes the step: it needs no copy
+  EXPECT_EQ(MustPush(StepPush(1, 0, 2)).lsn, 3) << "what was refused is not in the log";
+}
+
+TEST_F(StoreRefusalTest, StepThatIsDueIsBoundedAndOneThatDoesNotFitAloneSaysSo) {
+  options_.max_waiting_bytes = 2 * kCopy;
+  OpenWith(Embedding());
+  MustPush(StepPush(0, 0, 4));
+  MustPush(StepPush(0, 1, 4));
+  const Status refused = Refusal(StepPush(0, 2, 4));
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << ToString(refused);
+  EXPECT_THAT(Message(refused), HasSubstr("even alone"));
+  EXPECT_THAT(Message(refused), HasSubstr("rank 2, 3 (world size 4)"));
+  EXPECT_THAT(Message(refused), HasSubstr("--state-waiting"));
+  // The next run's own pushes have the room of those that it gives up.
+  MustPush(StepPush(0, 0, 3, 10));
+  MustPush(StepPush(0, 1, 3, 10));
+  MustPush(StepPush(0, 2, 3, 10));
+  EXPECT_EQ(PullAll(),
+            Expected({{StepPush(0, 0, 3, 10), StepPush(0, 1, 3, 10), StepPush(0, 2, 3, 10)}}));
+}
+
+TEST_F(StoreRefusalTest, StoresOfOneProcessShareTheBound) {
+  options_.waiting = std::make_shared<WaitingBytes>(kCopy);
+  options_.waiting->Add(1);
+  OpenWith(Embedding());
+  EXPECT_TRUE(absl::IsResourceExhausted(Refusal(StepPush(0, 0, 2))));
+  options_.waiting->Remove(1);
+  MustPush(StepPush(0, 0, 2));
+  EXPECT_EQ(options_.waiting->free(), 0);
+  store_.reset();
+  EXPECT_EQ(options_.waiting->free(), kCopy);
+}
+
+// Rank 1 never pushed step 1 and the later ones.
+TEST_F(StoreRefusalTest, StartWithLessRoomGivesUpTheNewestStepsForGood) {
+  OpenWith(Embedding());
+  ASSERT_TRUE(store_->Create(Embedding("other")).ok());
+  TestPush other = StepPush(0, 0, 2, 20);
+  other.tensor = "other";
+  MustPush(other);
+  MustPush(StepPush(0, 0, 2));
   MustPush(StepPush(0, 1, 2));
-  MustPush(StepPush(1, 0, 2));
+  for (int64_t step = 1; step <= 4; ++step) MustPush(StepPush(step, 0, 2));
+  std::vector<std::string> told;
+  options_.on_given_up = [&](const TensorRef& tensor, int64_t first, int64_t last, int64_t pushes) {
+    told.push_back(fmt::format("{} {} {} {}", tensor.name, first, last, pushes));
+  };
+  MustOpen();
+  EXPECT_THAT(told, testing::IsEmpty());
+  options_.max_waiting_bytes = 2 * kCopy;
+  MustOpen();
+  EXPECT_THAT(told, testing::ElementsAre("emb 1 4 4"));
+  options_.max_waiting_bytes = int64_t{1} << 30;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(PullAll(), Expected({{StepPush(0, 0, 2), StepPush(0, 1, 2)}}));
+    EXPECT_THAT(Message(Refusal(StepPush(1, 1, 2))), HasSubstr("is over"));
+    MustOpen();
+  }
+  other.step->rank = 1;
+  other.client += 1;
+  MustPush(other);  // the other tensor's step waits on
+  EXPECT_THAT(told, testing::SizeIs(1));
+}
+
+TEST_F(StoreRefusalTest, StepThatIsCompleteInTheLogIsAppliedThoughItHasNoRoom) {
+  OpenWith(Embedding());
+  const std::vector<TestPush> pushes = {StepPush(0, 0, 3), StepPush(0, 1, 3), StepPush(0, 2, 3)};
+  for (const TestPush& push : pushes) MustPush(push);
+  options_.max_waiting_bytes = kCopy;
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected({pushes}));
+  EXPECT_THAT(Message(Refusal(StepPush(0, 2, 3, 8))), HasSubstr("step 0 is over"));
 }
 
 TEST_F(StoreRefusalTest, TwoClientsWithOneIdAreFoundBeforeAndAfterReopening) {
@@ -196,6 +321,23 @@ TEST_F(StoreRefusalTest, PullOfAnLsnWhoseRankIsGoneNamesTheRank) {
                                    reinterpret_cast<std::byte*>(row.data()), {});
   EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << ToString(late);
   EXPECT_THAT(Message(late), HasSubstr("step 7 waits for the push of rank 0, 2"));
+}
+
+TEST_F(StoreRefusalTest, PullOfAnLsnThatWasNeverGivenIsDataLossAtOnce) {
+  options_.step_timeout_ns = 3'600'000'000'000;
+  OpenWith(Embedding());
+  const int64_t lsn = MustPush(RandomPush(1, 1)).lsn;
+  std::vector<float> row(kDim);
+  const int64_t id = 0;
+  const auto pull = [&](int64_t min_lsn) {
+    return store_->Pull({false, "node", "emb"}, {&id, 1}, {}, min_lsn,
+                        reinterpret_cast<std::byte*>(row.data()), {});
+  };
+  EXPECT_TRUE(pull(lsn).ok());
+  const Status lost = pull(lsn + 1);
+  EXPECT_TRUE(absl::IsDataLoss(lost)) << ToString(lost);
+  EXPECT_THAT(Message(lost), HasSubstr("min_lsn 2 is above 1"));
+  EXPECT_TRUE(absl::IsDataLoss(pull(int64_t{1} << 60)));
 }
 
 TEST_F(StoreRefusalTest, NextRunGivesUpWhatWaitsOfTheRunBefore) {

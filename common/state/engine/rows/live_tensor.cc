@@ -125,7 +125,9 @@ Status LiveTensor::Apply(PushKind kind, std::span<const PushedRows> lists) {
 
 Status LiveTensor::Change(PushKind kind, std::span<const PushedRows> lists) {
   for (const PushedRows& list : lists) {
-    if (capture != nullptr) HG_RETURN_IF_ERROR(capture->SaveBefore(list.rows, *table));
+    for (const auto& capture : captures) {
+      HG_RETURN_IF_ERROR(capture->SaveBefore(list.rows, *table));
+    }
     dirty.Add(list.rows);
   }
   HG_ASSIGN_OR_RETURN(const int64_t not_finite, table->Apply(kind, lists));

@@ -71,9 +71,10 @@ class LiveTensor {
   std::atomic<int64_t> not_finite_rows = 0;
 
   // Within a turn.
-  RowSet touched;                       // ever, but for those in `dirty`
-  RowSet dirty;                         // since the last checkpoint or snapshot
-  std::shared_ptr<RowCapture> capture;  // null: no checkpoint goes on
+  RowSet touched;  // ever, but for those in `dirty`
+  RowSet dirty;    // since the last checkpoint or snapshot
+  // Of checkpoints and snapshots that go on, in the order of their moments.
+  std::vector<std::shared_ptr<RowCapture>> captures;
 
   // Of the store's monitor.
   struct Progress {
@@ -84,8 +85,8 @@ class LiveTensor {
     int64_t pushed_rows = 0;
     RecentMost staleness;  // LSNs that readers were behind
     bool dropped = false;
-    std::shared_ptr<Moment> moment;  // reached when step moment_step is complete; null: none
-    int64_t moment_step = 0;
+    // Of snapshots that wait for their step, reached when it is complete.
+    std::vector<std::shared_ptr<Moment>> moments;
   };
   Progress progress;
 

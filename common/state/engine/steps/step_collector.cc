@@ -12,11 +12,15 @@
 namespace halograph {
 namespace {
 
-constexpr size_t kPastRuns = 16;  // that are told from new ones
+// That are told from new ones. Not those of a time: what a push does follows from the log alone,
+// and it has no dates. A run a second, each ended by the next, makes so many in 18 hours.
+constexpr size_t kPastRuns = 65536;
 constexpr int32_t kMaxWorldSize = 1 << 20;
 constexpr int32_t kMaxChunks = 1 << 20;
 constexpr size_t kNamedRanks = 8;
-constexpr int64_t kMaxStep = int64_t{1} << 62;
+constexpr int64_t kMaxStep = int64_t{1} << 53;  // that a double holds, too
+// A run's first step may be so much above the last one: a wrong one would end all after it.
+constexpr int64_t kMaxSkippedSteps = int64_t{1} << 32;
 
 }  // namespace
 
@@ -25,7 +29,54 @@ int64_t StepCollector::DueStep() const {
 }
 
 Status StepCollector::Check(const SyncStep& step, PushKind kind, int64_t bytes,
-                            int64_t free_bytes) const {
+                            const WaitingBytes& memory) const {
+  HG_RETURN_IF_ERROR(CheckOrder(step, kind));
+  int64_t free = memory.free();
+  if (bytes <= free || Completes(step)) return OkStatus();
+  if (!IsOfRun(step)) {  // those of the run before are given up
+    for (const auto& push : Waiting()) free += push->bytes;
+  }
+  return bytes <= free ? OkStatus() : DoesNotFit(step, bytes, memory);
+}
+
+// Whether it needs no copy: TakeComplete gives it at once.
+bool StepCollector::Completes(const SyncStep& step) const {
+  const bool alone = step.world_size == 1 && step.chunks == 1;
+  if (!IsOfRun(step) || (waiting_.empty() && !memory_.started)) return alone;
+  if (step.step != DueStep()) return false;
+  const auto due = waiting_.find(step.step);
+  if (due == waiting_.end()) return alone;
+  ByRank with = due->second;
+  auto own = std::make_shared<WaitingPush>();
+  own->record.push.step = step;
+  with[{step.rank, step.chunk}] = std::move(own);
+  return RanksOf(with) >= memory_.world_size;
+}
+
+Status StepCollector::DoesNotFit(const SyncStep& step, int64_t bytes,
+                                 const WaitingBytes& memory) const {
+  int64_t of_step = bytes;
+  const auto same = waiting_.find(step.step);
+  if (IsOfRun(step) && same != waiting_.end()) {
+    for (const auto& [rank, push] : same->second) of_step += push->bytes;
+  }
+  const std::string missing = IsOfRun(step) ? Missing() : "";
+  const std::string what =
+      of_step > memory.most()
+          ? fmt::format(
+                "step {} does not fit into the memory of pushes that wait for other ranks, "
+                "even alone: it needs more than {} of {} bytes",
+                step.step, of_step, memory.most())
+          : fmt::format(
+                "a push of {} bytes to step {} does not fit into the memory of pushes that "
+                "wait for other ranks, of which {} of {} bytes are free",
+                bytes, step.step, std::max<int64_t>(0, memory.free()), memory.most());
+  return ResourceExhausted(
+      "{}: {}; raise --state-waiting, or push fewer rows a step", what,
+      missing.empty() ? "steps of other tensors wait, or of other parts" : missing);
+}
+
+Status StepCollector::CheckOrder(const SyncStep& step, PushKind kind) const {
   if (step.world_size < 1 || step.world_size > kMaxWorldSize || step.rank < 0 ||
       step.rank >= step.world_size) {
     return InvalidArgument("rank {} of {}: ranks count from 0, and there are 1 to {}", step.rank,
@@ -45,7 +96,7 @@ Status StepCollector::Check(const SyncStep& step, PushKind kind, int64_t bytes,
   }
   if (memory_.world_size == 0 || step.run != memory_.run) {
     const auto& past = memory_.past_runs;
-    if (std::find(past.begin(), past.end(), step.run) == past.end()) return OkStatus();
+    if (std::find(past.begin(), past.end(), step.run) == past.end()) return CheckFirst(step);
     return FailedPrecondition(
         "run {:016x} is over: another run of the trainer, or a restored "
         "snapshot, followed it",
@@ -55,16 +106,11 @@ Status StepCollector::Check(const SyncStep& step, PushKind kind, int64_t bytes,
     return FailedPrecondition("rank {} pushes as one of {}, its run has {} ranks", step.rank,
                               step.world_size, memory_.world_size);
   }
-  if (waiting_.empty() && !memory_.started) return OkStatus();
+  if (waiting_.empty() && !memory_.started) return CheckFirst(step);
   const int64_t due = DueStep();
   if (step.step > due + kPushWindow) {
     return ResourceExhausted("step {} is more than {} ahead: {}", step.step, kPushWindow,
                              Missing());
-  }
-  if (step.step > due && bytes > free_bytes) {
-    return ResourceExhausted(
-        "a push of step {} does not fit into the memory of those that wait: {}", step.step,
-        Missing());
   }
   const auto same = waiting_.find(step.step);
   if (same == waiting_.end()) return OkStatus();
@@ -85,6 +131,13 @@ Status StepCollector::Check(const SyncStep& step, PushKind kind, int64_t bytes,
         step.rank, step.step, same->second.begin()->first.first);
   }
   return OkStatus();
+}
+
+Status StepCollector::CheckFirst(const SyncStep& step) const {
+  if (step.step - memory_.step <= kMaxSkippedSteps) return OkStatus();
+  return InvalidArgument(
+      "step {} is the first one of run {:016x}, and more than {} above the last one applied, {}",
+      step.step, step.run, kMaxSkippedSteps, memory_.step);
 }
 
 int32_t StepCollector::RanksOf(const ByRank& pushes) {
@@ -143,6 +196,16 @@ WaitingPushes StepCollector::Restart(int64_t step) {
   EndRun();
   memory_.step = step;
   return given_up;
+}
+
+WaitingPushes StepCollector::Newest() const {
+  WaitingPushes newest;
+  for (auto step = waiting_.rbegin(); step != waiting_.rend() && newest.empty(); ++step) {
+    for (const auto& [rank, push] : step->second) {
+      if (push->bytes > 0) newest.push_back(push);
+    }
+  }
+  return newest;
 }
 
 WaitingPushes StepCollector::Waiting() const {

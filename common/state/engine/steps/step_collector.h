@@ -10,6 +10,7 @@
 
 #include "common/base/status.h"
 #include "common/state/engine/log/record.h"
+#include "common/state/waiting_bytes.h"
 
 namespace halograph {
 
@@ -21,7 +22,8 @@ struct WaitingPush {
   std::vector<std::byte> values;
   std::vector<int64_t> rows;  // local
   bool copied = false;        // never, if there was no memory
-  int64_t bytes = 0;          // of the copy
+  bool left_out = false;      // by a start, as more waits than may: it is never copied
+  int64_t bytes = 0;          // of the copy; 0: there is none
 
   [[nodiscard]] const SyncStep& step() const { return *record.push.step; }
 };
@@ -30,9 +32,9 @@ using WaitingPushes = std::vector<std::shared_ptr<WaitingPush>>;
 class StepCollector {
  public:
   // Whether a push may join, as StateStore::Push says of its step. All pushes of a step are of one
-  // kind. `bytes`: of its copy; `free_bytes`: what pushes of later steps may still take.
+  // kind. `bytes`: of its copy, if it does not complete its step; `memory`: of all that wait.
   [[nodiscard]] Status Check(const SyncStep& step, PushKind kind, int64_t bytes,
-                             int64_t free_bytes) const;
+                             const WaitingBytes& memory) const;
 
   // Takes a push that Check allowed. Returns those that are given up, of the run before.
   [[nodiscard]] WaitingPushes Add(std::shared_ptr<WaitingPush> push);
@@ -40,6 +42,8 @@ class StepCollector {
   // is due. Else none.
   [[nodiscard]] WaitingPushes TakeComplete();
 
+  // Of the newest step that has copies, those that have; empty if none has.
+  [[nodiscard]] WaitingPushes Newest() const;
   // All that wait, in the order of their LSNs.
   [[nodiscard]] WaitingPushes Waiting() const;
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
@@ -66,6 +70,14 @@ class StepCollector {
  private:
   using ByRank = std::map<std::pair<int32_t, int32_t>, std::shared_ptr<WaitingPush>>;  // and chunk
 
+  [[nodiscard]] Status CheckOrder(const SyncStep& step, PushKind kind) const;
+  [[nodiscard]] Status CheckFirst(const SyncStep& step) const;
+  [[nodiscard]] bool IsOfRun(const SyncStep& step) const {
+    return memory_.world_size != 0 && step.run == memory_.run;
+  }
+  [[nodiscard]] bool Completes(const SyncStep& step) const;
+  [[nodiscard]] Status DoesNotFit(const SyncStep& step, int64_t bytes,
+                                  const WaitingBytes& memory) const;
   [[nodiscard]] int64_t DueStep() const;  // requires that something waits or a run has started
   // Ranks of which all chunks are there.
   [[nodiscard]] static int32_t RanksOf(const ByRank& pushes);
