@@ -103,7 +103,9 @@ class ImportTest : public testing::Test {
   static constexpr int64_t kDim = 2;
 
   static MutableTensorSpec SpecOf(const std::string& name, bool adagrad) {
-    MutableTensorSpec spec{.ref = {false, "", name}, .placement = Placement::kRange};
+    MutableTensorSpec spec;
+    spec.ref.name = name;
+    spec.placement = Placement::kRange;
     spec.rows = kRows;
     spec.dim = kDim;
     if (adagrad) spec.optimizer = {.kind = RowOptimizer::Kind::kAdagrad};
