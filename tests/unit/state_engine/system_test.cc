@@ -1,6 +1,9 @@
 // The machine behind the interfaces of env.h, with RocksDB.
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
+#include <sys/mount.h>
 
 #include "common/base/aligned_bytes.h"
 #include "common/state/durable/system_env.h"
@@ -39,6 +42,90 @@ TEST_F(SystemEnvTest, StoreKeepsItsStateInFiles) {
   ASSERT_TRUE(store_->RestoreSnapshot("seven").ok());
   MustOpen();
   EXPECT_EQ(PullAll(), Expected({applied.begin(), applied.begin() + 7}));
+}
+
+// A folder that a build of format 1 left (tests/data/state_format_1): two tensors, three pushes, a
+// snapshot, one tensor dropped, four more pushes.
+class FormatOneTest : public SystemEnvTest {
+ protected:
+  void SetUp() override {
+    const char* const data = std::getenv("HALOGRAPH_TEST_DATA");
+    if (data == nullptr) GTEST_SKIP() << "HALOGRAPH_TEST_DATA is not set: run by ctest";
+    std::filesystem::copy(std::filesystem::path(data) / "state_format_1", options_.folder,
+                          std::filesystem::copy_options::recursive);
+    options_.segment_bytes = 16 << 10;
+    for (uint64_t i = 1; i <= 7; ++i) applied_.push_back({RandomPush(1, i)});
+  }
+  void ExpectRefusedTwice() {
+    for (int start = 0; start < 2; ++start) {
+      const Status refused = Open();
+      EXPECT_TRUE(absl::IsDataLoss(refused)) << ToString(refused);
+      EXPECT_TRUE(std::filesystem::exists(options_.folder / "checkpoints/checkpoint-00000001"));
+    }
+  }
+  std::vector<std::vector<TestPush>> applied_;
+};
+
+TEST_F(FormatOneTest, StateIsConvertedAtItsFirstStart) {
+  for (int start = 0; start < 3; ++start) {
+    SCOPED_TRACE(start);
+    MustOpen();
+    EXPECT_EQ(PullAll(), Expected(applied_));
+    EXPECT_TRUE(MustPush(applied_.back()[0]).repeated);
+    applied_.push_back({RandomPush(1, applied_.size() + 1)});
+    EXPECT_EQ(MustPush(applied_.back()[0]).lsn, std::ssize(applied_));
+    if (start == 1) {
+      ASSERT_TRUE(store_->Checkpoint().ok());
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_regular_file(options_.folder / "catalogue"));
+  EXPECT_TRUE(std::filesystem::exists(options_.folder / "catalogue.old/CURRENT"));
+  ASSERT_TRUE(store_->RestoreSnapshot("three").ok());
+  EXPECT_EQ(PullAll(), Expected({applied_.begin(), applied_.begin() + 3}));
+  EXPECT_TRUE(store_->Describe({false, "node", "dropped"}).ok());
+}
+
+TEST_F(FormatOneTest, DamagedCatalogueIsRefusedAtEveryStart) {
+  const std::filesystem::path catalogue = options_.folder / "catalogue";
+  std::filesystem::rename(catalogue / "CURRENT", folder_.path() / "CURRENT");
+  ExpectRefusedTwice();
+  std::filesystem::rename(folder_.path() / "CURRENT", catalogue / "CURRENT");
+  std::filesystem::resize_file(catalogue / "000004.log", 0);
+  ExpectRefusedTwice();
+  EXPECT_TRUE(std::filesystem::is_directory(catalogue));
+}
+
+// A disk of so many KiB, for a new state and for one that has rows beyond memory.
+TEST_F(SystemEnvTest, StartOnAFullDiskIsRefusedAndOpensWhenThereIsRoom) {
+  options_.memory_bytes = 1000;
+  options_.segment_bytes = 8 << 10;
+  const auto resize = [&](int kib, unsigned long flags) {
+    const std::string size = fmt::format("size={}k", kib);
+    return mount("tmpfs", options_.folder.c_str(), "tmpfs", flags, size.c_str()) == 0;
+  };
+  std::filesystem::create_directories(options_.folder);
+  if (!resize(4, 0)) GTEST_SKIP() << "mounting a small tmpfs needs root";
+  int refused = 0;
+  for (const int kib : {4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128}) {
+    SCOPED_TRACE(kib);
+    ASSERT_TRUE(resize(kib, MS_REMOUNT));
+    Status status = Open();
+    if (status.ok()) status = store_->Create(Embedding());
+    store_.reset();
+    if (status.ok()) continue;
+    ++refused;
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << ToString(status);
+    EXPECT_THAT(Message(status), HasSubstr(options_.folder.string()));
+  }
+  EXPECT_GE(refused, 4);
+  ASSERT_TRUE(resize(64 << 10, MS_REMOUNT));
+  OpenWith(Embedding());
+  const TestPush push = RandomPush(1, 1);
+  MustPush(push);
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected({{push}}));
+  store_.reset();
+  EXPECT_EQ(umount(options_.folder.c_str()), 0);
 }
 
 TEST_F(SystemEnvTest, DirectWritesAreReadAsOthersAreAndGoThroughTheCacheWhereTheyAreRefused) {
