@@ -1,4 +1,5 @@
 // Snapshots that wait for their step: what others may do meanwhile, and how the wait ends.
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <string>
@@ -126,10 +127,12 @@ TEST_F(StepSnapshotTest, TwoStepsAreWaitedForAtOnce) {
   Steps(0, 0);
   Steps(0, 0, "other");
   auto second = Begin("second", 2);
-  auto first = Begin("first", 1);
-  Steps(1, 3);
-  Steps(1, 3, "other");
+  Steps(1, 1);
+  auto first = std::async(std::launch::async, [&] { return store_->Snapshot("first", 1, {}); });
+  Steps(1, 1, "other");
   ExpectOk(first.get().status());
+  Steps(2, 3);
+  Steps(2, 3, "other");
   ExpectOk(second.get().status());
   for (const auto& [name, step] : {std::pair{"first", 1}, {"second", 2}}) {
     ExpectOk(store_->RestoreSnapshot(name));
@@ -221,12 +224,25 @@ TEST_F(StepSnapshotTest, MoreThanSixteenAreRefusedNamingTheStepsOfTheOthers) {
   Steps(0, 0);
   CancelToken cancel;
   std::vector<std::future<StatusOr<SnapshotInfo>>> waiting;
-  for (int i = 0; i < kMostWaitingSnapshots; ++i) {
-    waiting.push_back(Begin("s" + std::to_string(i), 500 + i, {.cancel = &cancel}));
+  for (int i = 0; i <= kMostWaitingSnapshots; ++i) {
+    waiting.push_back(Begin("s" + std::to_string(i), 500, {.cancel = &cancel}));
   }
-  const Status refused = store_->Snapshot("more", 3, Soon()).status();
+  const auto is_told = [](const auto& one) {
+    return one.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  auto told = waiting.end();
+  while (told == waiting.end()) told = std::find_if(waiting.begin(), waiting.end(), is_told);
+  const Status refused = told->get().status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << ToString(refused);
-  EXPECT_THAT(Message(refused), HasSubstr("500, 501"));
+  EXPECT_THAT(Message(refused), HasSubstr("16 snapshots wait for their steps already (step "));
+  waiting.erase(told);
+  std::string all = "500";
+  for (int i = 1; i < kMostWaitingSnapshots; ++i) all += ", 500";
+  Status more;  // once all have begun
+  while (Message(more).find(all) == std::string::npos) {
+    more = store_->Snapshot("more", 3, Soon()).status();
+    ASSERT_TRUE(absl::IsResourceExhausted(more)) << ToString(more);
+  }
   ExpectOk(store_->Snapshot("now", {}, Soon()).status());
   cancel.Cancel();
   for (auto& one : waiting) EXPECT_TRUE(absl::IsCancelled(one.get().status()));
