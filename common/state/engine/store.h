@@ -226,6 +226,8 @@ class Store : public StateStore {
   // store_step_snapshot.cc; without the admin turn.
   [[nodiscard]] StatusOr<SnapshotInfo> SnapshotOfStep(const std::string& name, int64_t step,
                                                       const WorkLimits& limits);
+  // ResourceExhausted: as many wait as may.
+  [[nodiscard]] Status TakePlaceToWait();
   [[nodiscard]] Status BeginSnapshotOfStep(const std::shared_ptr<CheckpointUnderWay>& own,
                                            const WorkLimits& limits);
   // Until the images of all moments are written.
@@ -252,7 +254,6 @@ class Store : public StateStore {
   // The push completes a step: the moments that come after it.
   [[nodiscard]] Moments ReachStep(LiveTensor& tensor, int64_t lsn);
   [[nodiscard]] bool IsUnderWay(const std::string& name) const;
-  [[nodiscard]] Status CheckRoomToWait() const;
 
   // store_snapshot.cc; the caller has the admin turn.
   // Whether there may be one more, of this name.

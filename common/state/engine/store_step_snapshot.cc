@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "common/base/counted.h"
 #include "common/state/engine/admin_turn.h"
 #include "common/state/engine/checkpoint/moment.h"
 #include "common/state/engine/store.h"
@@ -34,13 +33,12 @@ StatusOr<SnapshotInfo> Store::SnapshotOfStep(const std::string& name, int64_t st
   SnapshotInfo info;
   info.name = name;
   info.step = step;
-  Status status;
-  {
-    const Counted waiting(&waiting_snapshots_);
-    HG_RETURN_IF_ERROR(CheckRoomToWait());
-    HG_RETURN_IF_ERROR(BeginSnapshotOfStep(own, limits));
-    status = AwaitStep(*own, limits, &writer);
-  }
+  HG_RETURN_IF_ERROR(TakePlaceToWait());
+  Status status = BeginSnapshotOfStep(own, limits);
+  const bool begun = status.ok();
+  if (begun) status = AwaitStep(*own, limits, &writer);
+  --waiting_snapshots_;
+  if (!begun) return status;
   if (status.ok()) {
     const AdminTurn turn(*this, limits);
     status = turn.status();
@@ -56,8 +54,9 @@ StatusOr<SnapshotInfo> Store::SnapshotOfStep(const std::string& name, int64_t st
   return info;
 }
 
-Status Store::CheckRoomToWait() const {
-  if (waiting_snapshots_ <= kMostWaitingSnapshots) return OkStatus();
+Status Store::TakePlaceToWait() {
+  if (waiting_snapshots_.fetch_add(1) < kMostWaitingSnapshots) return OkStatus();
+  --waiting_snapshots_;
   std::vector<int64_t> steps;
   const MonitorLock lock(*monitor_);
   for (const auto& made : under_way_) steps.push_back(*made->step);
