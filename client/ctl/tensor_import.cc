@@ -208,10 +208,10 @@ Status MarkAll(const Stores& stores, std::span<const ImportedRows> imports, Call
         stores.admin->Create(ImportMarkSpec(imports[i].folder->spec.ref, parts), context);
     if (marked.ok()) continue;
     // No row has changed. The error is the one that matters, and a mark that stays is told.
+    CallContext own;  // that of the call may be what ended
     for (size_t j = 0; j <= i; ++j) {
       if (imports[j].was_marked) continue;
-      static_cast<void>(
-          stores.admin->Drop(ImportMarkOf(imports[j].folder->spec.ref), context).ok());
+      static_cast<void>(stores.admin->Drop(ImportMarkOf(imports[j].folder->spec.ref), own).ok());
     }
     return marked;
   }

@@ -6,7 +6,8 @@
 //   admin turn      one of Create, Drop, Checkpoint, Snapshot, DeleteSnapshot, RestoreSnapshot at a
 //                   time; pushes and pulls go on. A snapshot that waits for its step does not have
 //                   it: it takes it to begin, and to be named when its images are written.
-// Locks are taken in this order: monitor_, then those of turns or of the log, which take no other.
+// Locks are taken in this order: monitor_, then those of turns or of the log. The log's own take
+// that of the catalogue, which takes no other.
 #pragma once
 
 #include <atomic>
@@ -117,16 +118,15 @@ class Store : public StateStore {
   // Sets the rows of all tensors to their beginning, and to the images in the files.
   [[nodiscard]] Status LoadRows(const std::vector<int64_t>& files, const TensorMap& tensors);
   [[nodiscard]] Status OpenLog();
-  // What the log lacks is given up for good.
-  [[nodiscard]] Status AcceptLoss();
   [[nodiscard]] Status Replay(const LogRecord& record);
 
   // store_waiting.cc
   // While more waits than may: leaves out the newest step, and pushes that come to it. Requires
   // monitor_.
   void LeaveOutNewest();
-  // At the end of a replay: what was left out is given up, durably.
-  [[nodiscard]] Status GiveUpLeftOut();
+  // At the end of a replay: what was left out is given up. Whether anything was: then a checkpoint
+  // has to follow.
+  [[nodiscard]] bool GiveUpLeftOut();
 
   // store_memory.cc; the caller has the admin turn.
   // Adds the tensors to `made`, in their order with their rows in memory where `used` bytes leave

@@ -276,19 +276,20 @@ Status Store::Name(const CheckpointInfo& next, const CatalogueSnapshot* snapshot
   KeptSnapshots::List snapshots = snapshots_.list();
   if (snapshot != nullptr) snapshots.push_back(*made = snapshots_.Share(*snapshot));
   const std::set<int64_t> named = NamedBy(next, snapshots);
-  HG_RETURN_IF_ERROR(
-      Written(catalogue_->SetCheckpoint(next, LeftBeside(named), snapshot, tensors)));
-  SetNamedFiles(named);
-  return OkStatus();
+  const Status set = Written(catalogue_->SetCheckpoint(next, LeftBeside(named), snapshot, tensors));
+  if (set.ok()) SetNamedFiles(named);
+  // A full disk gets back what the file took.
+  if (absl::IsResourceExhausted(set)) RemoveUnusedFiles();
+  return set;
 }
 
 StatusOr<int64_t> Store::WriteFile(int64_t number, const Moments& moments,
                                    const std::string& clients,
                                    std::unique_ptr<CheckpointWriter> writer) {
+  unused_.insert(number);  // until the catalogue names it
   StatusOr<int64_t> bytes = WriteSections(FilePath(number), moments, clients, std::move(writer));
   if (bytes.ok()) {
     file_bytes_[number] = *bytes;
-    unused_.insert(number);  // until the catalogue names it
   } else {
     FailUnlessFull(bytes.status());
   }

@@ -35,9 +35,10 @@ Status Store::WithSnapshots(const Status& damage) const {
 Status Store::FallBack(const Status& damage) {
   HG_RETURN_IF_ERROR(OpenFolder());
   HG_ASSIGN_OR_RETURN(const CheckpointInfo before, catalogue_->Checkpoint());
-  HG_ASSIGN_OR_RETURN(const std::vector<CatalogueSnapshot> all, catalogue_->Snapshots());
+  HG_RETURN_IF_ERROR(catalogue_->VisitSnapshots(
+      [&](const CatalogueSnapshot& kept) { snapshots_.Add(snapshots_.Share(kept)); }));
   std::map<int64_t, Status> files;  // by number, what is wrong with them
-  const auto is_whole = [&](const CatalogueSnapshot& snapshot) -> StatusOr<bool> {
+  const auto is_whole = [&](const KeptSnapshot& snapshot) -> StatusOr<bool> {
     for (const int64_t number : snapshot.files) {
       const auto [found, fresh] = files.try_emplace(number);
       if (fresh) found->second = CheckFiles({number}).status();
@@ -47,10 +48,10 @@ Status Store::FallBack(const Status& damage) {
     }
     return true;
   };
-  std::map<std::string, const CatalogueSnapshot*> whole;
-  for (const CatalogueSnapshot& snapshot : all) {
-    HG_ASSIGN_OR_RETURN(const bool good, is_whole(snapshot));
-    if (good) whole.emplace(snapshot.info.name, &snapshot);
+  std::map<std::string, std::shared_ptr<const KeptSnapshot>> whole;
+  for (const auto& snapshot : snapshots_.list()) {
+    HG_ASSIGN_OR_RETURN(const bool good, is_whole(*snapshot));
+    if (good) whole.emplace(snapshot->info.name, snapshot);
   }
   const auto chosen = std::find_if(options_.fall_back_to.begin(), options_.fall_back_to.end(),
                                    [&](const std::string& name) { return whole.contains(name); });
@@ -63,7 +64,7 @@ Status Store::FallBack(const Status& damage) {
   }
   // The log begins anew, behind all LSNs that are known: its records are in segments of older
   // epochs, which nobody reads again.
-  const CatalogueSnapshot& snapshot = *whole.at(*chosen);
+  const KeptSnapshot& snapshot = *whole.at(*chosen);
   CheckpointInfo next{.files = snapshot.files};
   HG_ASSIGN_OR_RETURN(const int64_t synced, catalogue_->SyncedLsn());
   next.lsn = std::max({before.lsn, synced, snapshot.info.lsn});
@@ -71,13 +72,14 @@ Status Store::FallBack(const Status& damage) {
   HG_ASSIGN_OR_RETURN(const NamedSegments segments, catalogue_->Segments());
   next.first_epoch = segments.next_epoch;
   HG_ASSIGN_OR_RETURN(LeftFiles left, catalogue_->Left());
-  for (const CatalogueSnapshot& kept : all) snapshots_.Add(snapshots_.Share(kept));
   named_files_ = NamedBy(before, snapshots_.list());
   unused_ = {left.unused.begin(), left.unused.end()};
   left.unused = LeftBeside(NamedBy(next, snapshots_.list())).unused;
   // Told before it is done: a process that ends in between has said too much, not too little.
   if (options_.on_fall_back != nullptr) options_.on_fall_back(*chosen, damage);
-  return catalogue_->SetCheckpoint(next, left, nullptr, &snapshot.tensors);
+  std::vector<CatalogueTensor> tensors;
+  for (const auto& tensor : *snapshot.tensors) tensors.push_back(*tensor);
+  return catalogue_->SetCheckpoint(next, left, nullptr, &tensors);
 }
 
 }  // namespace halograph

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -81,18 +82,27 @@ StatusOr<std::unique_ptr<CatalogueFile>> Convert(const Path& old, const Path& ke
         "a copy of the whole state folder",
         old.string(), witness.path.string(), witness.generation);
   }
-  HG_ASSIGN_OR_RETURN(const auto entries, env.ReadOldCatalogue(old));
+  FileSystem& files = env.files();
+  HG_ASSIGN_OR_RETURN(const std::vector<std::string> in_old, files.List(old));
+  std::map<std::string, std::string> entries;
+  if (!in_old.empty() || !witness.path.empty()) {
+    HG_ASSIGN_OR_RETURN(entries, env.ReadOldCatalogue(old));
+  }
   // A process of such a build wrote whose state it is before anything else.
   CatalogueFile::Values values = StateCatalogue::Empty(graph);
   if (!entries.empty() || !witness.path.empty()) {
     HG_ASSIGN_OR_RETURN(values, StateCatalogue::Converted(entries));
     HG_RETURN_IF_ERROR(StateCatalogue::CheckWhose(values, graph));
   }
-  if (old != kept) {
-    HG_RETURN_IF_ERROR(env.files().Rename(old, kept));
-    HG_RETURN_IF_ERROR(env.files().SyncFolder(kept.parent_path()));
-  }
-  return CatalogueFile::Make(catalogue, std::move(values), env);
+  // Two names change, one behind the other, and what takes room comes before.
+  const Path made = catalogue.string() + ".new";
+  HG_RETURN_IF_ERROR(CatalogueFile::Make(made, std::move(values), env).status());
+  if (old != kept) HG_RETURN_IF_ERROR(files.Rename(old, kept));
+  const Status named = files.Rename(made, catalogue);
+  if (!named.ok() && old != kept) static_cast<void>(files.Rename(kept, old).ok());
+  HG_RETURN_IF_ERROR(named);
+  HG_RETURN_IF_ERROR(files.SyncFolder(kept.parent_path()));
+  return CatalogueFile::Read(catalogue, env);
 }
 
 StatusOr<std::unique_ptr<CatalogueFile>> OpenCatalogue(const Path& folder, const StateGraph& graph,
@@ -100,7 +110,15 @@ StatusOr<std::unique_ptr<CatalogueFile>> OpenCatalogue(const Path& folder, const
   const Path path = folder / "catalogue";
   const Path kept = folder / "catalogue.old";
   HG_ASSIGN_OR_RETURN(const Witness witness, FindWitness(folder, env.files()));
-  if (env.files().List(path).ok()) return Convert(path, kept, path, graph, witness, env);
+  const bool is_old = env.files().List(path).ok();
+  if (is_old && env.files().List(kept).ok()) {
+    return DataLoss(
+        "{} and {} are both there: an older build began a state of its own while that one was "
+        "being "
+        "converted; move away the one that does not belong to the other files",
+        path.string(), kept.string());
+  }
+  if (is_old) return Convert(path, kept, path, graph, witness, env);
   auto file = CatalogueFile::Read(path, env);
   if (file.ok() && (*file)->generation() < witness.generation) {
     return DataLoss(

@@ -65,8 +65,12 @@ Status Store::Begin() {
   HG_RETURN_IF_ERROR(OpenLog());
   // Now that all that is used was read and fits together.
   HG_RETURN_IF_ERROR(ClearLeftFiles());
-  if (!log_->loss().damage.ok()) HG_RETURN_IF_ERROR(AcceptLoss());
-  HG_RETURN_IF_ERROR(GiveUpLeftOut());
+  // What is given up is so for good: the next start must not find it again. It may have more room,
+  // and others have read since; the log goes on behind all that was given.
+  if (GiveUpLeftOut() || !log_->loss().damage.ok()) {
+    HG_RETURN_IF_ERROR(Annotate(WriteCheckpoint(nullptr, {}).status(),
+                                "the checkpoint without the pushes that are given up"));
+  }
   taken_pushes_ = taken_rows_ = 0;  // without what was replayed
   for (const auto& [number, tensor] : tensors_) tensor->not_finite_rows = 0;
   checkpointed_ns_ = env_.scheduler().NowNs();
@@ -178,6 +182,7 @@ Status Store::OpenLog() {
   options.sync_interval_ns = options_.sync_interval_ns;
   options.segment_bytes = options_.segment_bytes;
   options.accept_loss = options_.accept_loss;
+  options.on_loss = options_.on_loss;
   options.on_failure = options_.on_failure;
   if (options_.on_sync != nullptr) {
     options.on_sync = [this](int64_t ns) { options_.on_sync(graph_.part, ns); };
@@ -194,16 +199,6 @@ Status Store::OpenLog() {
   HG_ASSIGN_OR_RETURN(log_, PushLog::Open(options, start, *catalogue_, env_, replay));
   last_lsn_ = log_->stats().last_lsn;
   return OkStatus();
-}
-
-// A checkpoint of what is there: the log goes on behind all that was given, and nobody reads the
-// damage again.
-Status Store::AcceptLoss() {
-  const PushLog::Loss& loss = log_->loss();
-  // Told before it is done: a process that ends in between has said too much, not too little.
-  if (options_.on_loss != nullptr) options_.on_loss(loss.damage, loss.pushes);
-  return Annotate(WriteCheckpoint(nullptr, {}).status(),
-                  "the checkpoint that gives up what is missing");
 }
 
 Status Store::Replay(const LogRecord& record) {

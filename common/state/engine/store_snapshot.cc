@@ -27,7 +27,11 @@ Status CheckName(const std::string& name) {
 
 Status Store::CheckNewSnapshot(const std::string& name) const {
   if (snapshots_.Find(name).ok()) return AlreadyExists("there is a snapshot {} already", name);
-  const int64_t there = std::ssize(snapshots_.list());
+  int64_t there = std::ssize(snapshots_.list());
+  {
+    const MonitorLock lock(*monitor_);
+    there += std::ssize(under_way_);
+  }
   if (there < options_.max_snapshots) return OkStatus();
   return ResourceExhausted(
       "snapshot {}: part {} has {} snapshots, and makes none beyond {} (--state-snapshots): delete "
@@ -61,9 +65,9 @@ std::vector<SnapshotInfo> Store::Snapshots(const SnapshotRange& range) const {
 Status Store::DeleteSnapshot(const std::string& name, const WorkLimits& limits) {
   const AdminTurn turn(*this, limits);
   HG_RETURN_IF_ERROR(turn.status());
-  HG_ASSIGN_OR_RETURN(const auto removed, snapshots_.Find(name));
+  HG_RETURN_IF_ERROR(snapshots_.Find(name).status());
   KeptSnapshots::List rest = snapshots_.list();
-  std::erase(rest, removed);
+  std::erase_if(rest, [&](const auto& snapshot) { return snapshot->info.name == name; });
   const std::set<int64_t> named = NamedBy(checkpoint_, rest);
   HG_RETURN_IF_ERROR(Written(catalogue_->RemoveSnapshot(name, LeftBeside(named))));
   {

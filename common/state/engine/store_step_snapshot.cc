@@ -14,6 +14,7 @@
 #include "common/state/engine/admin_turn.h"
 #include "common/state/engine/checkpoint/moment.h"
 #include "common/state/engine/store.h"
+#include "common/state/import_mark.h"
 
 namespace halograph {
 namespace {
@@ -109,13 +110,15 @@ Status Store::AwaitStep(CheckpointUnderWay& own, const WorkLimits& limits,
 }
 
 StatusOr<std::string> Store::FindReached(CheckpointUnderWay& own) {
-  std::string missing;
+  const LiveTensor* behind = nullptr;
   bool any_steps = tensors_.empty();
+  bool importing = false;
   Moments now;
   Moments without_steps;
   for (const auto& [number, tensor] : tensors_) {
     const StepCollector& steps = tensor->progress.steps;
     any_steps = any_steps || HasSteps(steps);
+    importing = importing || IsImportMark(tensor->spec.ref);
     HG_ASSIGN_OR_RETURN(const std::shared_ptr<Moment> moment, MomentOf(own, tensor));
     if (moment->reached) continue;
     if (steps.step() == *own.step) {
@@ -123,11 +126,18 @@ StatusOr<std::string> Store::FindReached(CheckpointUnderWay& own) {
     } else if (!HasSteps(steps)) {
       without_steps.push_back(moment);
     } else {
-      missing = fmt::format("{} is at step {}{}{}", tensor->spec.ref.ToString(), steps.step(),
-                            steps.empty() ? "" : "; ", steps.Missing());
+      behind = tensor.get();
     }
   }
+  std::string missing;
+  if (behind != nullptr) {
+    const StepCollector& steps = behind->progress.steps;
+    missing = fmt::format("{} is at step {}{}{}", behind->spec.ref.ToString(), steps.step(),
+                          steps.empty() ? "" : "; ", steps.Missing());
+  }
   if (!any_steps) missing = "no tensor has a synchronous push";
+  // It would be half in the snapshot, maybe without its mark.
+  if (importing && missing.empty()) missing = "a tensor is being imported";
   // Tensors that nobody pushes in steps come last.
   if (missing.empty()) {
     now.insert(now.end(), without_steps.begin(), without_steps.end());
@@ -151,9 +161,8 @@ std::string Store::NotCaptured(const CheckpointUnderWay& own) {
 }
 
 StatusOr<std::shared_ptr<Moment>> Store::MomentOf(CheckpointUnderWay& own, const Tensor& tensor) {
-  const auto found = std::find_if(own.moments.begin(), own.moments.end(),
-                                  [&](const auto& moment) { return moment->tensor == tensor; });
-  if (found != own.moments.end() && (*found)->reached) return *found;
+  std::shared_ptr<Moment>& moment = own.by_tensor[tensor.get()];
+  if (moment != nullptr && moment->reached) return moment;
   const int64_t at = tensor->progress.steps.step();
   if (at > *own.step) {
     return FailedPrecondition(
@@ -161,8 +170,8 @@ StatusOr<std::shared_ptr<Moment>> Store::MomentOf(CheckpointUnderWay& own, const
         "the tensor if it is of an earlier run",
         *own.step, tensor->spec.ref.ToString(), at);
   }
-  if (found != own.moments.end()) return *found;
-  auto moment = std::make_shared<Moment>();
+  if (moment != nullptr) return moment;
+  moment = std::make_shared<Moment>();
   moment->tensor = tensor;
   moment->of = &own;
   own.moments.push_back(moment);
@@ -237,15 +246,16 @@ void Store::EndSnapshotsOfSteps(const Status& why) {
   Moments ended;
   {
     const MonitorLock lock(*monitor_);
-    counts_ = nullptr;
+    Moments all;  // those who wait may go while this thread does
     for (const auto& made : under_way_) {
       if (made->ended.ok()) made->ended = why;
-      for (const auto& moment : made->moments) {
-        std::erase(moment->tensor->progress.moments, moment);
-        moment->given_up = !moment->claimed;
-        while (moment->claimed && !moment->performed) monitor_->Wait(kForever);
-        if (moment->capture != nullptr) ended.push_back(moment);
-      }
+      all.insert(all.end(), made->moments.begin(), made->moments.end());
+    }
+    for (const auto& moment : all) {
+      std::erase(moment->tensor->progress.moments, moment);
+      moment->given_up = !moment->claimed;
+      while (moment->claimed && !moment->performed) monitor_->Wait(kForever);
+      if (moment->capture != nullptr) ended.push_back(moment);
     }
     monitor_->NotifyAll();
   }

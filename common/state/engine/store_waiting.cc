@@ -33,32 +33,27 @@ void Store::LeaveOutNewest() {
   }
 }
 
-Status Store::GiveUpLeftOut() {
+bool Store::GiveUpLeftOut() {
   bool any = false;
-  {
-    const MonitorLock lock(*monitor_);
-    LeaveOutNewest();
-    for (const auto& [number, tensor] : tensors_) {
-      StepCollector& steps = tensor->progress.steps;
-      const WaitingPushes waiting = steps.Waiting();
-      if (std::none_of(waiting.begin(), waiting.end(), [](auto& push) { return push->left_out; })) {
-        continue;
-      }
-      any = true;
-      const auto [first, last] = std::minmax_element(
-          waiting.begin(), waiting.end(),
-          [](const auto& a, const auto& b) { return a->step().step < b->step().step; });
-      if (options_.on_given_up != nullptr) {
-        options_.on_given_up(tensor->spec.ref, (*first)->step().step, (*last)->step().step,
-                             std::ssize(waiting));
-      }
-      Applied(*tensor, steps.Restart(steps.step()));
+  const MonitorLock lock(*monitor_);
+  LeaveOutNewest();
+  for (const auto& [number, tensor] : tensors_) {
+    StepCollector& steps = tensor->progress.steps;
+    const WaitingPushes waiting = steps.Waiting();
+    if (std::none_of(waiting.begin(), waiting.end(), [](auto& push) { return push->left_out; })) {
+      continue;
     }
+    any = true;
+    const auto [first, last] = std::minmax_element(
+        waiting.begin(), waiting.end(),
+        [](const auto& a, const auto& b) { return a->step().step < b->step().step; });
+    if (options_.on_given_up != nullptr) {
+      options_.on_given_up(tensor->spec.ref, (*first)->step().step, (*last)->step().step,
+                           std::ssize(waiting));
+    }
+    Applied(*tensor, steps.Restart(steps.step()));
   }
-  if (!any) return OkStatus();
-  // The next start must not find them again: it may have more room, and others have read since.
-  return Annotate(WriteCheckpoint(nullptr, {}).status(),
-                  "the checkpoint without the pushes that were given up");
+  return any;
 }
 
 }  // namespace halograph

@@ -67,6 +67,11 @@ class StateFolderTest : public StoreTest {
     std::filesystem::remove_all(kept());
     std::filesystem::copy(options_.folder, kept(), std::filesystem::copy_options::recursive);
   }
+  // As RocksDB's, to who looks from outside.
+  void MakeOldFolder(const std::string& name) {
+    std::filesystem::create_directories(options_.folder / name);
+    SetContents(options_.folder / name / "CURRENT", "MANIFEST-000005\n");
+  }
   void PutBack() {
     store_.reset();
     std::filesystem::remove_all(options_.folder);
@@ -270,7 +275,7 @@ TEST_F(StateFolderTest, CatalogueOfAnOlderBuildIsConvertedOnceAndKept) {
       {"next_tensor", "{\"number\":2}"},
       {"tensor/0000000001", CanonicalJson(Json{{"number", 1}, {"spec", Embedding().ToJson()}})}};
   plain.SetOldCatalogue([&]() -> StatusOr<std::map<std::string, std::string>> { return old; });
-  std::filesystem::create_directories(options_.folder / "catalogue");
+  MakeOldFolder("catalogue");
   MustOpen();
   EXPECT_EQ(PullAll(), Expected({}));
   PushMany(1);
@@ -283,8 +288,13 @@ TEST_F(StateFolderTest, CatalogueOfAnOlderBuildIsConvertedOnceAndKept) {
   store_.reset();
   std::filesystem::remove(options_.folder / "catalogue");
   EXPECT_TRUE(absl::IsDataLoss(Open()));
-  std::filesystem::create_directories(options_.folder / "catalogue");
+  MakeOldFolder("catalogue");
   EXPECT_TRUE(absl::IsDataLoss(Open()));
+}
+
+TEST_F(StateFolderTest, EmptyFolderOfAnOlderBuildIsANewState) {
+  std::filesystem::create_directories(options_.folder / "catalogue");
+  OpenWith(Embedding());
 }
 
 TEST_F(StateFolderTest, ConversionThatEndedHalfwayIsMadeAgain) {
@@ -294,13 +304,13 @@ TEST_F(StateFolderTest, ConversionThatEndedHalfwayIsMadeAgain) {
     return std::map<std::string, std::string>{{"format", CanonicalJson(format)},
                                               {"next_tensor", "{\"number\":7}"}};
   });
-  std::filesystem::create_directories(options_.folder / "catalogue.old");
+  MakeOldFolder("catalogue.old");
   OpenWith(Embedding());
   EXPECT_THAT(Contents(options_.folder / "catalogue"), HasSubstr("tensor/0000000007"));
 }
 
 TEST_F(StateFolderTest, CatalogueOfAnOlderBuildThatCannotBeReadIsRefusedAndStays) {
-  std::filesystem::create_directories(options_.folder / "catalogue");
+  MakeOldFolder("catalogue");
   EXPECT_EQ(Open().code(), absl::StatusCode::kUnimplemented);
   auto& plain = static_cast<PlainEnv&>(*env_);
   const Json format = {{"format", 1}, {"identity", "another"}, {"part", 0}};

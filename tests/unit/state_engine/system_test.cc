@@ -7,6 +7,7 @@
 
 #include "common/base/aligned_bytes.h"
 #include "common/state/durable/system_env.h"
+#include "tests/support/failing_files.h"
 #include "tests/unit/state_engine/store_fixture.h"
 
 namespace halograph {
@@ -83,6 +84,36 @@ TEST_F(FormatOneTest, StateIsConvertedAtItsFirstStart) {
   ASSERT_TRUE(store_->RestoreSnapshot("three").ok());
   EXPECT_EQ(PullAll(), Expected({applied_.begin(), applied_.begin() + 3}));
   EXPECT_TRUE(store_->Describe({false, "node", "dropped"}).ok());
+}
+
+// The process before was killed, so that the first start writes records once more.
+TEST_F(FormatOneTest, FailureAtEveryCallOfTheFirstStartLosesNothing) {
+  auto old = *env_->ReadOldCatalogue(options_.folder / "catalogue");
+  old["closed"] = "{\"lsn\":3}";
+  const std::filesystem::path kept = folder_.path() / "kept";
+  std::filesystem::copy(options_.folder, kept, std::filesystem::copy_options::recursive);
+  FailingFiles::Switches switches;
+  auto plain = std::make_unique<PlainEnv>(std::make_unique<FailingFiles>(&switches));
+  plain->SetOldCatalogue([&]() -> StatusOr<std::map<std::string, std::string>> { return old; });
+  env_ = std::move(plain);
+  int refused = 0;
+  for (int calls = 0; calls < 100; ++calls) {
+    SCOPED_TRACE(calls);
+    std::filesystem::remove_all(options_.folder);
+    std::filesystem::copy(kept, options_.folder, std::filesystem::copy_options::recursive);
+    switches.all_later = true;
+    switches.good_calls = calls;
+    refused += Open().ok() ? 0 : 1;
+    store_.reset();
+    const bool reached = switches.good_calls < 0;
+    switches.good_calls = std::numeric_limits<int>::max();
+    if (!reached) break;
+    MustOpen();
+    EXPECT_EQ(PullAll(), Expected(applied_));
+    store_.reset();
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_GT(refused, 15);
 }
 
 TEST_F(FormatOneTest, DamagedCatalogueIsRefusedAtEveryStart) {

@@ -118,6 +118,7 @@ Status CatalogueFile::Write(std::span<const Change> changes) {
 Status CatalogueFile::WriteFile(const Values& values, int64_t generation) {
   const std::string bytes = FileOf(values, generation);
   const std::filesystem::path temporary = path_.string() + ".tmp";
+  bool named = false;
   const auto write = [&]() -> Status {
     if (const Status removed = files_.Remove(temporary); !absl::IsNotFound(removed)) {
       HG_RETURN_IF_ERROR(removed);
@@ -127,21 +128,20 @@ Status CatalogueFile::WriteFile(const Values& values, int64_t generation) {
         files_.Create(temporary, static_cast<int64_t>(bytes.size()), FileSystem::Write::kCached));
     const std::span<const std::byte> piece = std::as_bytes(std::span(bytes));
     HG_RETURN_IF_ERROR(file->WriteAt(0, std::span(&piece, 1)));
-    return file->Sync();
+    HG_RETURN_IF_ERROR(file->Sync());
+    HG_RETURN_IF_ERROR(files_.Rename(temporary, path_));
+    named = true;
+    return files_.SyncFolder(path_.parent_path());
   };
   const Status written = write();
-  if (absl::IsResourceExhausted(written)) {
+  if (!named && absl::IsResourceExhausted(written)) {
     static_cast<void>(files_.Remove(temporary).ok());
     return ResourceExhausted("{}; {} bytes are needed in {} to write the catalogue",
                              Message(written), bytes.size(), path_.parent_path().string());
   }
-  HG_RETURN_IF_ERROR(written);
-  Status named = files_.Rename(temporary, path_);
-  if (named.ok()) named = files_.SyncFolder(path_.parent_path());
+  if (written.ok()) return OkStatus();
   // Even if the disk is full: the new file may be the catalogue by now.
-  if (!named.ok())
-    return Internal("the catalogue was written and may not count: {}", Message(named));
-  return OkStatus();
+  return Internal("a write of the catalogue failed, and may count: {}", Message(written));
 }
 
 std::optional<std::string> CatalogueFile::Get(std::string_view key) const {

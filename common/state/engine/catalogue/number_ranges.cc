@@ -1,6 +1,8 @@
 #include "common/state/engine/catalogue/number_ranges.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -36,20 +38,38 @@ std::string RangesOf(const std::set<uint32_t>& numbers) {
   return text;
 }
 
-std::optional<std::set<uint32_t>> NumbersIn(std::string_view ranges) {
-  std::set<uint32_t> numbers;
-  while (!ranges.empty()) {
+std::optional<NumberRanges> RangesIn(std::string_view text) {
+  NumberRanges ranges;
+  while (!text.empty()) {
     uint32_t first = 0;
-    if (!TakeNumber(&ranges, &first)) return std::nullopt;
+    if (!TakeNumber(&text, &first)) return std::nullopt;
     uint32_t last = first;
-    if (TakeSign(&ranges, '-') && !TakeNumber(&ranges, &last)) return std::nullopt;
+    if (TakeSign(&text, '-') && !TakeNumber(&text, &last)) return std::nullopt;
     if (last < first || last - first > kMostOfARange) return std::nullopt;
+    if (!ranges.empty() && ranges.back().second >= first) return std::nullopt;
+    ranges.emplace_back(first, last);
+    if (!text.empty() && (!TakeSign(&text, ',') || text.empty())) return std::nullopt;
+  }
+  return ranges;
+}
+
+std::optional<std::set<uint32_t>> NumbersIn(std::string_view text) {
+  const std::optional<NumberRanges> ranges = RangesIn(text);
+  if (!ranges.has_value()) return std::nullopt;
+  std::set<uint32_t> numbers;
+  for (const auto& [first, last] : *ranges) {
     for (uint64_t number = first; number <= last; ++number) {
       numbers.insert(numbers.end(), static_cast<uint32_t>(number));
     }
-    if (!ranges.empty() && (!TakeSign(&ranges, ',') || ranges.empty())) return std::nullopt;
   }
   return numbers;
+}
+
+bool Contains(const NumberRanges& ranges, uint32_t number) {
+  const auto behind =
+      std::upper_bound(ranges.begin(), ranges.end(), number,
+                       [](uint32_t of, const auto& range) { return of < range.first; });
+  return behind != ranges.begin() && std::prev(behind)->second >= number;
 }
 
 }  // namespace halograph

@@ -155,24 +155,26 @@ Status StateCatalogue::RemoveTensor(uint32_t number) {
   HG_ASSIGN_OR_RETURN(std::set<uint32_t> live, Live());
   live.erase(number);
   std::vector<Change> changes = {Put(kLiveKey, RangesOf(live))};
-  HG_RETURN_IF_ERROR(Forget(live, "", &changes));
+  HG_RETURN_IF_ERROR(Forget({number}, live, "", &changes));
   return file_->Write(changes);
 }
 
-Status StateCatalogue::Forget(const std::set<uint32_t>& live, const std::string& without,
-                              std::vector<Change>* changes) const {
-  std::set<uint32_t> used = live;
+Status StateCatalogue::Forget(const std::set<uint32_t>& numbers, const std::set<uint32_t>& live,
+                              const std::string& without, std::vector<Change>* changes) const {
+  std::vector<NumberRanges> of_snapshots;
   for (const CatalogueFile::Entry& entry : file_->Scan(kSnapshotPrefix)) {
     if (entry.key == kSnapshotPrefix + without) continue;
     HG_ASSIGN_OR_RETURN(const Json json, Parse(entry.key, entry.value));
-    HG_ASSIGN_OR_RETURN(const std::set<uint32_t> of_snapshot,
-                        NumbersFromJson(json.value("tensors", Json()), WhereOf(entry.key)));
-    used.insert(of_snapshot.begin(), of_snapshot.end());
+    const Json text = json.value("tensors", Json());
+    const auto ranges = text.is_string() ? RangesIn(text.get<std::string>()) : std::nullopt;
+    if (!ranges.has_value()) return DataLoss("{}: no list of numbers", WhereOf(entry.key));
+    of_snapshots.push_back(*ranges);
   }
-  std::set<std::string> keys;
-  for (const uint32_t number : used) keys.insert(TensorKey(number));
-  for (CatalogueFile::Entry& entry : file_->Scan(kTensorPrefix)) {
-    if (!keys.contains(entry.key)) changes->push_back({std::move(entry.key), std::nullopt});
+  for (const uint32_t number : numbers) {
+    const bool used = live.contains(number) ||
+                      std::any_of(of_snapshots.begin(), of_snapshots.end(),
+                                  [&](const auto& ranges) { return Contains(ranges, number); });
+    if (!used) changes->push_back({TensorKey(number), std::nullopt});
   }
   return OkStatus();
 }
@@ -192,8 +194,8 @@ StatusOr<CheckpointInfo> StateCatalogue::Checkpoint() const {
 
 StatusOr<std::vector<CatalogueSnapshot>> StateCatalogue::Snapshots() const {
   std::vector<CatalogueSnapshot> snapshots;
-  HG_RETURN_IF_ERROR(VisitSnapshots(
-      [&](const CatalogueSnapshot& snapshot) { snapshots.push_back(snapshot); }));
+  HG_RETURN_IF_ERROR(
+      VisitSnapshots([&](const CatalogueSnapshot& snapshot) { snapshots.push_back(snapshot); }));
   return snapshots;
 }
 
@@ -238,12 +240,14 @@ Status StateCatalogue::SetCheckpoint(const CheckpointInfo& checkpoint, const Lef
                                                           {"lsn", checkpoint.lsn},
                                                           {"first_lsn", checkpoint.first_lsn},
                                                           {"first_epoch", checkpoint.first_epoch}}),
-                                 Put(kLeftKey, ToJson(left)),
                                  Put(kSyncedKey, Json{{"lsn", std::max(synced, checkpoint.lsn)}})};
+  if (left.known) changes.push_back(Put(kLeftKey, ToJson(left)));
   if (segments.known) changes.push_back(Put(kSegmentsKey, ToJson(segments)));
   if (tensors != nullptr) {
-    HG_RETURN_IF_ERROR(Forget(NumbersOf(*tensors), "", &changes));
-    changes.push_back(Put(kLiveKey, RangesOf(NumbersOf(*tensors))));
+    const std::set<uint32_t> live = NumbersOf(*tensors);
+    HG_ASSIGN_OR_RETURN(const std::set<uint32_t> before, Live());
+    HG_RETURN_IF_ERROR(Forget(before, live, "", &changes));
+    changes.push_back(Put(kLiveKey, RangesOf(live)));
     for (const CatalogueTensor& tensor : *tensors) {
       changes.push_back(Put(TensorKey(tensor.number), ToJson(tensor)));
     }
@@ -259,7 +263,10 @@ Status StateCatalogue::RemoveSnapshot(const std::string& name, const LeftFiles& 
   HG_ASSIGN_OR_RETURN(const std::set<uint32_t> live, Live());
   std::vector<Change> changes = {{kSnapshotPrefix + name, std::nullopt},
                                  Put(kLeftKey, ToJson(left))};
-  HG_RETURN_IF_ERROR(Forget(live, name, &changes));
+  HG_ASSIGN_OR_RETURN(const Json snapshot, Get(kSnapshotPrefix + name));
+  HG_ASSIGN_OR_RETURN(const std::set<uint32_t> of_snapshot,
+                      NumbersFromJson(snapshot.value("tensors", Json()), WhereOf(name)));
+  HG_RETURN_IF_ERROR(Forget(of_snapshot, live, name, &changes));
   return file_->Write(changes);
 }
 
@@ -308,6 +315,7 @@ StatusOr<NamedSegments> StateCatalogue::Segments() const {
 Status StateCatalogue::NameSegment(const NamedSegment& segment, int64_t synced_lsn) {
   const MonitorLock lock(*change_monitor_);
   HG_ASSIGN_OR_RETURN(NamedSegments segments, Segments());
+  if (!segments.known) return Internal("a segment is named before those that are there");
   HG_ASSIGN_OR_RETURN(const int64_t synced, SyncedLsn());
   std::erase_if(segments.used, [&](const NamedSegment& of) { return of.file == segment.file; });
   segments.used.push_back(segment);

@@ -104,9 +104,9 @@ class StateCatalogue : public SegmentNames {
 
   [[nodiscard]] StatusOr<Json> Get(const std::string& key) const;  // null: no such key
   [[nodiscard]] StatusOr<std::set<uint32_t>> Live() const;
-  // Without the tensors that neither `live` nor a snapshot but `without` has.
-  [[nodiscard]] Status Forget(const std::set<uint32_t>& live, const std::string& without,
-                              std::vector<Change>* changes) const;
+  // Removes those of the tensors that neither `live` nor a snapshot but `without` has.
+  [[nodiscard]] Status Forget(const std::set<uint32_t>& numbers, const std::set<uint32_t>& live,
+                              const std::string& without, std::vector<Change>* changes) const;
 
   const std::unique_ptr<Monitor> change_monitor_;  // one change at a time
   const std::unique_ptr<CatalogueFile> file_;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/state/engine/checkpoint/checkpoint_file.h"
@@ -55,6 +56,7 @@ struct CheckpointUnderWay {
   std::vector<int64_t> base;  // files that its own comes behind
 
   std::vector<std::shared_ptr<Moment>> moments;
+  std::unordered_map<const LiveTensor*, std::shared_ptr<Moment>> by_tensor;  // the same, of a step
   std::vector<std::shared_ptr<Moment>> turns;  // taken, and not waited for yet; of its thread
   bool complete = false;                       // every tensor is at its moment
   int64_t complete_lsn = 0;                    // the last LSN then

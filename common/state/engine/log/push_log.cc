@@ -72,6 +72,8 @@ Status PushLog::Begin(const LogStart& start,
   last_lsn_ = released_lsn_ = written_lsn_ =
       std::max(loss_.damage.ok() ? log.last_lsn : log.known_lsn, start.last_lsn);
   synced_lsn_ = log.durable_lsn;
+  // All at once, before the first one that begins is named alone.
+  if (!start.segments.known) HG_RETURN_IF_ERROR(NameSegments({}, log.durable_lsn));
   if (options_.sync == SyncLevel::kNever) {
     // Synced by the next checkpoint, but not written to: its end may be a torn record.
     for (Segment& segment : segments_) {
@@ -79,9 +81,11 @@ Status PushLog::Begin(const LogStart& start,
                           env_.files().OpenToWrite(segment.path, FileSystem::Write::kCached));
     }
     if (!segments_.empty()) segments_.back().end = segments_.back().bytes;
-    return NameSegments(log.unused, log.durable_lsn);
+    HG_RETURN_IF_ERROR(BeginBehindLoss());
+    return NameSegments(log.unused, loss_.damage.ok() ? log.durable_lsn : last_lsn_);
   }
   HG_RETURN_IF_ERROR(WriteAgain(log.unsynced));
+  HG_RETURN_IF_ERROR(BeginBehindLoss());
   synced_lsn_ = last_lsn_;
   // Without a word of it every start after a crash would write the same records to one more
   // segment.
@@ -92,11 +96,21 @@ Status PushLog::CheckLoss(const SegmentFolder::Found& found, const ReplayedLog& 
   const Status& damage = found.damage.ok() ? log.damage : found.damage;
   if (damage.ok()) return OkStatus();
   loss_ = {MakeStatus(damage.code(), Message(damage)), log.known_lsn - log.last_lsn};
-  if (options_.accept_loss) return OkStatus();
+  if (options_.accept_loss) {
+    // Before anything changes: a process that ends in between has said too much, not too little.
+    if (options_.on_loss != nullptr) options_.on_loss(loss_.damage, loss_.pushes);
+    return OkStatus();
+  }
   return DataLoss(
       "{}. Restore a copy of the state, or come up without what is missing, which is {} pushes "
       "from LSN {} on, or more: --accept-loss",
       Message(damage), loss_.pushes, log.last_lsn + 1);
+}
+
+// So that a checkpoint frees the damaged segment: the last one is never free.
+Status PushLog::BeginBehindLoss() {
+  if (loss_.damage.ok()) return OkStatus();
+  return NextSegment(options_.segment_bytes - kLogBlockBytes);
 }
 
 Status PushLog::NameSegments(const std::vector<Segment>& unused, int64_t synced_lsn) {
@@ -107,6 +121,8 @@ Status PushLog::NameSegments(const std::vector<Segment>& unused, int64_t synced_
     named.used.push_back({segment.number, segment.epoch, segment.bytes});
   }
   HG_RETURN_IF_ERROR(names_.SetSegments(named, synced_lsn));
+  // What lies behind damage stays until a checkpoint replaces it.
+  if (!loss_.damage.ok()) return OkStatus();
   for (const Segment& segment : unused) folder_.Free(segment, options_.segment_bytes);
   return OkStatus();
 }
@@ -243,7 +259,8 @@ Status PushLog::NextSegment(int64_t record_bytes) {
 StatusOr<Segment> PushLog::TakeSpare(int64_t record_bytes) {
   if (!threads_.empty()) {
     const MonitorLock lock(*monitor_);
-    while (!spare_.has_value() && spare_error_.ok()) monitor_->Wait(kForever);
+    // At the end nobody else makes one.
+    while (!spare_.has_value() && spare_error_.ok() && !stopping_) monitor_->Wait(kForever);
     // The disk may have room by now: it is tried once more, here.
     spare_error_ = OkStatus();
   }
@@ -271,10 +288,10 @@ void PushLog::SpareLoop() {
       while ((spare_.has_value() || !spare_error_.ok()) && !stopping_) monitor_->Wait(kForever);
       if (stopping_ && queue_.empty()) return;
     }
-    StatusOr<Segment> spare = [&] {
-      const MonitorLock lock(*folder_monitor_);
-      return folder_.Begin(options_.segment_bytes - kLogBlockBytes, stats().synced_lsn);
-    }();
+    // It is there before another one can begin: epochs ascend in the order of use.
+    const MonitorLock lock_folder(*folder_monitor_);
+    StatusOr<Segment> spare =
+        folder_.Begin(options_.segment_bytes - kLogBlockBytes, stats().synced_lsn);
     const MonitorLock lock(*monitor_);
     if (spare.ok()) {
       spare_ = *std::move(spare);

@@ -34,6 +34,7 @@ struct PushLogOptions {
   int64_t segment_bytes = 0;
   // A record that had been synced and is missing ends the log; else Open fails.
   bool accept_loss = false;
+  std::function<void(const Status& damage, int64_t pushes)> on_loss = nullptr;    // StateOptions'
   std::function<void(const Status& reason, bool readable)> on_failure = nullptr;  // StateOptions'
   std::function<void(int64_t ns)> on_sync = nullptr;  // the same, of this part
 };
@@ -113,6 +114,7 @@ class PushLog {
                              const std::function<Status(const LogRecord&)>& replay);
   [[nodiscard]] Status CheckLoss(const SegmentFolder::Found& found, const ReplayedLog& log);
   [[nodiscard]] Status WriteAgain(const std::vector<RecordPlace>& places);
+  [[nodiscard]] Status BeginBehindLoss();
   // Tells which segments hold records, and frees the others.
   [[nodiscard]] Status NameSegments(const std::vector<Segment>& unused, int64_t synced_lsn);
   void WriteLoop();

@@ -88,7 +88,7 @@ StatusOr<SegmentFolder::Found> SegmentFolder::Open(const NamedSegments& named,
   }
   for (const std::string& name : names) {
     const std::optional<int> number = SegmentNumber(name);
-    if (!number.has_value()) continue;
+    if (!number.has_value() || PathOf(*number).filename() != name) continue;
     next_file_ = std::max(next_file_, *number + 1);
     const bool used = std::any_of(named.used.begin(), named.used.end(), [&](const auto& of) {
       return of.file == *number && of.epoch >= first_epoch;
@@ -101,8 +101,8 @@ StatusOr<SegmentFolder::Found> SegmentFolder::Open(const NamedSegments& named,
       HG_RETURN_IF_ERROR(AddUnnamed(file, first_epoch, &found));
       continue;
     }
-    HG_ASSIGN_OR_RETURN(const auto opened, env_.files().OpenToRead(file.path));
-    HG_ASSIGN_OR_RETURN(file.bytes, opened->Size());
+    bool whole = false;
+    HG_RETURN_IF_ERROR(ReadSegmentHeader(&file, &whole));  // of another state, it is not free
     free_.push_back(std::move(file));
   }
   std::sort(found.segments.begin(), found.segments.end(),
@@ -127,12 +127,14 @@ Status SegmentFolder::AddNamed(const NamedSegment& named, Found* found) const {
       wrong = "the header of the segment is damaged";
     }
   }
-  if (wrong.empty()) {
-    found->segments.push_back(std::move(segment));
-  } else if (found->damage.ok()) {
+  if (!wrong.empty() && found->damage.ok()) {
     found->damage = DataLoss("{}: {}: the catalogue names it as a part of the push log",
                              segment.path.string(), wrong);
   }
+  if (absl::IsNotFound(read)) return OkStatus();
+  segment.epoch = named.epoch;  // which its records have, each with a checksum of its own
+  segment.end = kLogBlockBytes;
+  found->segments.push_back(std::move(segment));
   return OkStatus();
 }
 
@@ -190,8 +192,10 @@ StatusOr<Segment> SegmentFolder::Begin(int64_t bytes, int64_t synced_lsn) {
     return names_.NameSegment({segment.number, segment.epoch, segment.bytes}, synced_lsn);
   };
   const Status named = name();
-  if (absl::IsResourceExhausted(named))
-    Free(segment, segment.bytes);  // of the catalogue: not named
+  // The catalogue has no room: this file takes some, and is not named.
+  if (absl::IsResourceExhausted(named)) {
+    static_cast<void>(env_.files().Remove(segment.path).ok());
+  }
   HG_RETURN_IF_ERROR(named);
   return segment;
 }

@@ -71,9 +71,9 @@ class SegmentFolder {
       : folder_(std::move(folder)), stamp_(stamp), how_(how), names_(names), env_(env) {}
 
   struct Found {
-    std::vector<Segment> segments;  // in the order of their epochs, without damaged ones
+    std::vector<Segment> segments;  // in the order of their epochs; of damaged ones what is there
     Status damage;                  // the first segment that is damaged, if any is
-    int64_t durable_lsn = 0;        // up to here the log was synced, as damaged ones say
+    int64_t durable_lsn = 0;        // up to here the log was synced, as unnamed damaged ones say
   };
   // Makes the folder if it is missing, and gives the segments of epochs from `first_epoch` on that
   // are named; all other files are free. If none are known: those whose headers are whole.
