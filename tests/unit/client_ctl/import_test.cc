@@ -54,6 +54,10 @@ class AskedAdmin : public TensorAdmin {
   StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext&) override {
     return Internal("");
   }
+  StatusOr<std::map<int, SnapshotInfo>> DescribeSnapshot(const std::string&,
+                                                         CallContext&) override {
+    return Internal("");
+  }
   StatusOr<int64_t> ReadSnapshot(const std::string&, const MutableTensorSpec&, const TakeImages&,
                                  CallContext&) override {
     return Internal("");
