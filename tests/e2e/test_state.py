@@ -305,8 +305,8 @@ class CommandTest(StateBase):
 
         parts = json.loads(must(self.ctl("list", "--json")).out)
         for part in parts:
-            self.assertEqual(names, [tensor["spec"]["name"] for tensor in part["tensors"]
-                                     if tensor["spec"]["name"] != "emb"])
+            self.assertEqual(names, [tensor["spec"]["ref"]["name"] for tensor in part["tensors"]
+                                     if tensor["spec"]["ref"]["name"] != "emb"])
         small = ("halograph-ctl", "status", "--servers", ",".join(self.addresses),
                  "--max-message-bytes", "32KiB")
         told = json.loads(must(self.box.run(*small, "--json")).out)
