@@ -154,7 +154,7 @@ Status CheckValues(ImportedRows* imported) {
                        .ids = folder.original_ids().subspan(begin, count),
                        .dtype = spec.dtype,
                        .rows = images};
-    const Status valid = CheckPushedValues(spec, push);
+    Status valid = CheckPushedValues(spec, push);
     if (valid.ok()) return valid;
     return DataLoss("{}: {}", folder.path.string(), Message(valid));
   });
@@ -204,7 +204,7 @@ Status CreateAll(const Stores& stores, std::span<const ImportedRows> imports,
 Status MarkAll(const Stores& stores, std::span<const ImportedRows> imports, CallContext& context) {
   const int parts = stores.graph->info().book.num_parts();
   for (size_t i = 0; i < imports.size(); ++i) {
-    const Status marked =
+    Status marked =
         stores.admin->Create(ImportMarkSpec(imports[i].folder->spec.ref, parts), context);
     if (marked.ok()) continue;
     // No row has changed. The error is the one that matters, and a mark that stays is told.

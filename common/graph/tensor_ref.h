@@ -21,7 +21,7 @@ struct TensorRef {
   [[nodiscard]] std::string ToString() const;  // "node paper / feat"
   bool operator==(const TensorRef&) const = default;
   // Those of node types before those of relations, then by type and name.
-  auto operator<=>(const TensorRef&) const = default;
+  auto operator<=>(const TensorRef&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // A tensor resolved against a schema.

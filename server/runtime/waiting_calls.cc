@@ -7,6 +7,7 @@ namespace halograph::server {
 
 Status WaitingCalls::Add(Ready ready, Clock::time_point until, Go go, std::string peer) {
   bool is_ready = false;
+  std::list<Waiter> own;
   {
     const MutexLock lock(mutex_);
     if (closed_) return Unavailable("this server is shutting down");
@@ -22,12 +23,13 @@ Status WaitingCalls::Add(Ready ready, Clock::time_point until, Go go, std::strin
           "that may: try again",
           of_peer);
     }
+    own.push_back({std::move(ready), until, std::move(go), std::move(peer)});
     // Looked at under the lock: what made it ready meanwhile will not call Serve again.
-    is_ready = ready();
-    if (!is_ready) waiting_.push_back({std::move(ready), until, std::move(go), std::move(peer)});
+    is_ready = own.front().ready();
+    if (!is_ready) waiting_.splice(waiting_.end(), own);
   }
   if (is_ready) {
-    go(OkStatus());
+    own.front().go(OkStatus());
   } else if (wake_) {
     wake_();
   }

@@ -276,7 +276,7 @@ Status Store::Name(const CheckpointInfo& next, const CatalogueSnapshot* snapshot
   KeptSnapshots::List snapshots = snapshots_.list();
   if (snapshot != nullptr) snapshots.push_back(*made = snapshots_.Share(*snapshot));
   const std::set<int64_t> named = NamedBy(next, snapshots);
-  const Status set = Written(catalogue_->SetCheckpoint(next, LeftBeside(named), snapshot, tensors));
+  Status set = Written(catalogue_->SetCheckpoint(next, LeftBeside(named), snapshot, tensors));
   if (set.ok()) SetNamedFiles(named);
   // A full disk gets back what the file took.
   if (absl::IsResourceExhausted(set)) RemoveUnusedFiles();
