@@ -112,8 +112,8 @@ TEST_F(StateHandlerTest, PushesThatCannotBeAreRefusedSayingWhy) {
   request = Ones(0, 0);
   ExpectInvalid(request, "sequence 0");
   request = Ones(0);
-  request.header.kind = 4;
-  ExpectInvalid(request, "kind 4");
+  request.header.kind = 5;
+  ExpectInvalid(request, "kind 5");
   request = Ones(0);
   request.header.dtype = static_cast<uint32_t>(DType::kInt8);
   ExpectInvalid(request, "rows of int8");
