@@ -145,16 +145,18 @@ class StoreTest : public testing::Test {
   void CrashStore() {
     const std::filesystem::path copy = folder_.path() / "copy";
     std::filesystem::remove_all(copy);
-    // While it names a segment, which would be half in the copy, it is made anew.
+    // Made anew if a segment was named meanwhile, which may be half in the copy.
     const auto catalogue = [](const std::filesystem::path& folder) {
       std::ifstream file(folder / "catalogue", std::ios::binary);
       return std::string{std::istreambuf_iterator<char>(file), {}};
     };
+    std::string before;
     do {
+      before = catalogue(options_.folder);
       std::filesystem::remove_all(copy);
       std::error_code gone;
       std::filesystem::copy(options_.folder, copy, std::filesystem::copy_options::recursive, gone);
-    } while (catalogue(options_.folder) != catalogue(copy));
+    } while (before != catalogue(copy) || before != catalogue(options_.folder));
     store_.reset();
     std::filesystem::remove_all(options_.folder);
     std::filesystem::rename(copy, options_.folder);
