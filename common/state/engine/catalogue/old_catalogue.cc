@@ -10,7 +10,7 @@ namespace {
 // What a process of such a build took at its start; one older still used fewer.
 constexpr int64_t kEpochsOfAProcess = int64_t{1} << 32;
 
-StatusOr<Json> Parse(const std::string& key, const std::string& text) {
+StatusOr<Json> ParseOld(const std::string& key, const std::string& text) {
   StatusOr<Json> json = ParseJson(text, "key " + key + " of the catalogue");
   if (!json.ok()) return DataLoss("{}", Message(json.status()));
   return json;
@@ -38,7 +38,7 @@ StatusOr<CatalogueFile::Values> StateCatalogue::Converted(
   std::set<uint32_t> live;
   int64_t next_epoch = kEpochsOfAProcess;
   for (const auto& [key, text] : old) {
-    HG_ASSIGN_OR_RETURN(Json json, Parse(key, text));
+    HG_ASSIGN_OR_RETURN(Json json, ParseOld(key, text));
     if (key == "format") {
       json["format"] = 2;
     } else if (key == "epochs") {
