@@ -180,7 +180,7 @@ Status RocksDbRounds(const std::filesystem::path& folder, int rounds, const Muta
     const double begin = Now();
     table.ApplyGradients({&view, 1}, nullptr);
     const double updated = Now(), put_before = space->put_seconds();
-    HG_RETURN_IF_ERROR(keyed->Apply(PushKind::kGradient, {&view, 1}));
+    HG_RETURN_IF_ERROR(keyed->Apply(PushKind::kGradient, {&view, 1}).status());
     const double pushed = Now();
     if (round < 0) continue;
     memory_s.push_back(updated - begin);
