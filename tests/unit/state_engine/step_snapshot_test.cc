@@ -179,23 +179,6 @@ TEST_F(StepSnapshotTest, RestoreEndsTheWaitAndNamesTheSnapshot) {
   EXPECT_EQ(PullAll(), At(0));
 }
 
-// It ends the wait of a snapshot that had begun to count anew.
-TEST_F(StepSnapshotTest, RestoreThatFailsTakesNoRowsOutOfTheNextCheckpoint) {
-  OpenWithTwo();
-  Steps(0, 0);
-  Steps(0, 0, "other");
-  ExpectOk(store_->Snapshot("before", {}, {}).status());
-  auto waiting = Begin("s", 1);
-  Steps(1, 1);
-  const Status late = store_->RestoreSnapshot(
-      "before", {.deadline = std::chrono::steady_clock::now() - std::chrono::seconds(1)});
-  EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << ToString(late);
-  EXPECT_FALSE(waiting.get().ok());
-  ExpectOk(store_->Checkpoint());
-  MustOpen();
-  EXPECT_EQ(PullAll(), At(1));
-}
-
 // All pushes have saved the images that may be kept, and the restore waits for their turns.
 TEST_F(StepSnapshotTest, RestoreWaitsForNoImagesOfOneThatWaits) {
   options_.max_image_bytes = 1;
