@@ -37,8 +37,8 @@ Description Describe(const ServedGraph& graph, int64_t max_message_bytes,
   for (const std::string_view capability :
        {wire::kSampleGroupKeys, wire::kSampleEdgeIds, wire::kSampleWeights, wire::kSampleEdgePieces,
         wire::kSampleRule, wire::kSampleDegrees, wire::kSampleColumns, wire::kSampleDeltaIds,
-         wire::kTaskSetRows, wire::kMutableTensors, wire::kReadSnapshot, wire::kPushBits,
-         wire::kListPages}) {
+        wire::kTaskSetRows, wire::kMutableTensors, wire::kReadSnapshot, wire::kPushBits,
+        wire::kListPages}) {
     description.capabilities.emplace_back(capability);
   }
   description.task_rows = RowsOfTaskSets(graph);
