@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "tests/support/failing_files.h"
 #include "tests/unit/state_engine/store_fixture.h"
 #include "tests/unit/state_engine/watched_env.h"
 
@@ -23,12 +24,13 @@ TestPush PushOf(int64_t step, const std::string& tensor) {
 class StepSnapshotTest : public StoreTest {
  protected:
   StepSnapshotTest() {
-    auto watched = std::make_unique<WatchedEnv>();
+    auto watched = std::make_unique<WatchedEnv>("", std::make_unique<FailingFiles>(&switches_));
     watched_ = watched.get();
     env_ = std::move(watched);
     options_.sync = SyncLevel::kNever;
     options_.step_timeout_ns = 60'000'000'000;
   }
+  ~StepSnapshotTest() override { store_.reset(); }  // before the switches
   void OpenWithTwo() {
     OpenWith(Embedding());
     ASSERT_TRUE(store_->Create(Embedding("other")).ok());
@@ -55,6 +57,7 @@ class StepSnapshotTest : public StoreTest {
   }
   static void ExpectOk(const Status& status) { EXPECT_TRUE(status.ok()) << ToString(status); }
 
+  FailingFiles::Switches switches_;
   WatchedEnv* watched_ = nullptr;
 };
 
@@ -177,6 +180,30 @@ TEST_F(StepSnapshotTest, RestoreEndsTheWaitAndNamesTheSnapshot) {
   EXPECT_EQ(PullAll(), At(0));
   MustOpen();
   EXPECT_EQ(PullAll(), At(0));
+}
+
+// It ends the wait of a snapshot that had begun to count anew.
+TEST_F(StepSnapshotTest, RestoreThatFailsTakesNoRowsOutOfTheNextCheckpoint) {
+  OpenWithTwo();
+  Steps(0, 0);
+  Steps(0, 0, "other");
+  ExpectOk(store_->Snapshot("before", {}, {}).status());
+  auto waiting = Begin("s", 1);
+  Steps(1, 1);
+  // Before the log is synced, which it waits for.
+  CancelToken cancel;
+  switches_.before_create = [&](const std::filesystem::path& path) {
+    if (path.filename() == "checkpoint-00000003.tmp") cancel.Cancel();
+  };
+  const Status failed = store_->RestoreSnapshot("before", {.cancel = &cancel});
+  switches_.before_create = nullptr;
+  EXPECT_TRUE(absl::IsCancelled(failed)) << ToString(failed);
+  const Status ended = waiting.get().status();
+  EXPECT_EQ(ended.code(), absl::StatusCode::kFailedPrecondition) << ToString(ended);
+  EXPECT_EQ(PullAll(), At(1));
+  ExpectOk(store_->Checkpoint());
+  MustOpen();
+  EXPECT_EQ(PullAll(), At(1));
 }
 
 // All pushes have saved the images that may be kept, and the restore waits for their turns.

@@ -18,7 +18,9 @@ namespace halograph {
 class WatchedEnv : public PlainEnv {
  public:
   // Threads that are called `held_back` do nothing before Release; nobody is: "".
-  explicit WatchedEnv(std::string held_back = "") : held_back_(std::move(held_back)) {}
+  explicit WatchedEnv(std::string held_back = "",
+                      std::unique_ptr<FileSystem> files = MakeSystemFiles())
+      : PlainEnv(std::move(files)), held_back_(std::move(held_back)) {}
 
   [[nodiscard]] Scheduler& scheduler() override { return watched_; }
   void AwaitTimedWait() const {
