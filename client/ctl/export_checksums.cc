@@ -1,6 +1,6 @@
 #include "client/ctl/export_checksums.h"
 
-#include <algorithm>
+#include <map>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -40,14 +40,15 @@ StatusOr<std::vector<FileEntry>> ReadEntries(const std::filesystem::path& path) 
 }
 
 Status CheckFiles(const std::filesystem::path& folder, std::span<const std::string> files) {
-  HG_ASSIGN_OR_RETURN(const std::vector<FileEntry> entries, ReadEntries(folder / kChecksumsFile));
+  HG_ASSIGN_OR_RETURN(const std::vector<FileEntry> list, ReadEntries(folder / kChecksumsFile));
+  std::map<std::string, FileEntry> entries;
+  for (const FileEntry& entry : list) entries.emplace(entry.path, entry);
   for (const std::string& file : files) {
-    const auto found = std::find_if(entries.begin(), entries.end(),
-                                    [&](const FileEntry& entry) { return entry.path == file; });
+    const auto found = entries.find(file);
     if (found == entries.end()) {
       return DataLoss("{}: has no checksum of {}", (folder / kChecksumsFile).string(), file);
     }
-    HG_RETURN_IF_ERROR(VerifyFile(folder, *found));
+    HG_RETURN_IF_ERROR(VerifyFile(folder, found->second));
   }
   return OkStatus();
 }

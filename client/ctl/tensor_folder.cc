@@ -1,6 +1,7 @@
 #include "client/ctl/tensor_folder.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -124,12 +125,12 @@ StatusOr<std::vector<std::string>> ReadSnapshotJson(const std::filesystem::path&
 }
 
 Status CheckDistinct(const std::vector<TensorFolder>& tensors) {
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      if (tensors[i].spec.ref != tensors[j].spec.ref) continue;
-      return DataLoss("{} and {} are both of {}: leave one out", tensors[j].path.string(),
-                      tensors[i].path.string(), tensors[i].spec.ref.ToString());
-    }
+  std::map<TensorRef, const TensorFolder*> known;
+  for (const TensorFolder& tensor : tensors) {
+    const auto [same, fresh] = known.emplace(tensor.spec.ref, &tensor);
+    if (fresh) continue;
+    return DataLoss("{} and {} are both of {}: leave one out", same->second->path.string(),
+                    tensor.path.string(), tensor.spec.ref.ToString());
   }
   return OkStatus();
 }

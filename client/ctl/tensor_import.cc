@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -15,9 +16,6 @@
 
 namespace halograph {
 namespace {
-
-// That a first step may be above the last one applied.
-constexpr int64_t kMostStepsAhead = int64_t{1} << 32;
 
 // The global ids of original ones.
 StatusOr<std::vector<int64_t>> ToGlobal(std::span<const int64_t> original,
@@ -88,13 +86,12 @@ StatusOr<ImportedRows> FindRows(const Stores& stores, const TensorFolder& folder
 
 // What the store has of the tensor, if anything: of the same specification, and with state not
 // beyond the folder's step.
-Status CheckStored(std::span<const MutableTensorState> stored, ImportedRows* imported) {
+Status CheckStored(const std::map<TensorRef, MutableTensorState>& stored, ImportedRows* imported) {
   const TensorFolder& folder = *imported->folder;
-  for (const MutableTensorState& tensor : stored) {
-    if (tensor.spec.ref != folder.spec.ref) continue;
-    HG_RETURN_IF_ERROR(Annotate(tensor.spec.SameAs(folder.spec), folder.path.string()));
-    imported->step = tensor.step;
-    imported->was_marked = tensor.importing;
+  if (const auto found = stored.find(folder.spec.ref); found != stored.end()) {
+    HG_RETURN_IF_ERROR(Annotate(found->second.spec.SameAs(folder.spec), folder.path.string()));
+    imported->step = found->second.step;
+    imported->was_marked = found->second.importing;
   }
   if (!folder.state || imported->step == folder.step) return OkStatus();
   if (imported->step > folder.step) {
@@ -102,10 +99,12 @@ Status CheckStored(std::span<const MutableTensorState> stored, ImportedRows* imp
         "{} has been trained up to step {}, and {} is of step {}: drop the tensor first",
         folder.spec.ref.ToString(), imported->step, folder.path.string(), folder.step);
   }
-  if (folder.step - imported->step <= kMostStepsAhead) return OkStatus();
-  return FailedPrecondition("{}: step {} is more than {} above step {} of {}", folder.path.string(),
-                            folder.step, kMostStepsAhead, imported->step,
-                            folder.spec.ref.ToString());
+  if (folder.step - imported->step <= kMaxSkippedSteps) return OkStatus();
+  return FailedPrecondition(
+      "{}: step {} is more than {} above step {} of {}, and a server takes no such step: set a "
+      "smaller \"step\" in its description, and remove its checksums",
+      folder.path.string(), folder.step, kMaxSkippedSteps, imported->step,
+      folder.spec.ref.ToString());
 }
 
 // Rows [begin, begin + count) of the files, the columns of each one after the other.
@@ -223,7 +222,9 @@ Status MarkAll(const Stores& stores, std::span<const ImportedRows> imports, Call
 StatusOr<FileCounts> ImportTensors(const Stores& stores, const std::filesystem::path& folder,
                                    CallContext& context) {
   HG_ASSIGN_OR_RETURN(const ExportFolder files, OpenExport(folder));
-  HG_ASSIGN_OR_RETURN(const std::vector<MutableTensorState> stored, stores.admin->List(context));
+  HG_ASSIGN_OR_RETURN(const std::vector<MutableTensorState> listed, stores.admin->List(context));
+  std::map<TensorRef, MutableTensorState> stored;
+  for (const MutableTensorState& tensor : listed) stored.emplace(tensor.spec.ref, tensor);
   FileCounts counts{.checked = files.checked};
   std::vector<ImportedRows> imports;
   for (const TensorFolder& tensor : files.tensors) {

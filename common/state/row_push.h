@@ -38,6 +38,7 @@ enum class PushKind : uint8_t {
 // complete are given up for good, and the run before is refused from then on, until 65,536 others
 // have followed it. Its first step may be any that is larger than the last one applied, by 2^32 at
 // most; steps go back by RestoreSnapshot only. They end at 2^53.
+inline constexpr int64_t kMaxSkippedSteps = int64_t{1} << 32;
 struct SyncStep {
   int64_t step = 0;
   int32_t rank = 0;

@@ -19,8 +19,6 @@ constexpr int32_t kMaxWorldSize = 1 << 20;
 constexpr int32_t kMaxChunks = 1 << 20;
 constexpr size_t kNamedRanks = 8;
 constexpr int64_t kMaxStep = int64_t{1} << 53;  // that a double holds, too
-// A run's first step may be so much above the last one: a wrong one would end all after it.
-constexpr int64_t kMaxSkippedSteps = int64_t{1} << 32;
 
 }  // namespace
 
@@ -136,7 +134,9 @@ Status StepCollector::CheckOrder(const SyncStep& step, PushKind kind) const {
 Status StepCollector::CheckFirst(const SyncStep& step) const {
   if (step.step - memory_.step <= kMaxSkippedSteps) return OkStatus();
   return InvalidArgument(
-      "step {} is the first one of run {:016x}, and more than {} above the last one applied, {}",
+      "step {} is the first one of run {:016x}, and more than {} above the last one applied, {}, "
+      "after which all smaller ones would be over: number the steps from there on, or drop the "
+      "tensor",
       step.step, step.run, kMaxSkippedSteps, memory_.step);
 }
 
