@@ -21,13 +21,10 @@ StatusOr<std::vector<MutableTensorState>> MergeTensors(const std::map<int, State
     size_t parts = 0;
   };
   std::map<std::string, Told> all;
-  std::set<std::string> marks;  // names
+  ImportMarks marks;
   for (const auto& [part, state] : states) {
     for (const MutableTensorStats& tensor : state.tensors) {
-      if (IsImportMark(tensor.spec.ref)) {
-        marks.insert(tensor.spec.ref.name);
-        continue;
-      }
+      if (marks.Add(tensor.spec.ref)) continue;
       Told& told = all.try_emplace(tensor.spec.ref.ToString(), Told{part, {.spec = tensor.spec}, 0})
                        .first->second;
       if (const Status same = told.tensor.spec.SameAs(tensor.spec); !same.ok()) {
@@ -45,7 +42,7 @@ StatusOr<std::vector<MutableTensorState>> MergeTensors(const std::map<int, State
                       name, told.parts, states.size(), told.part);
     }
     merged.push_back(std::move(told.tensor));
-    merged.back().importing = marks.contains(ImportMarkOf(merged.back().spec.ref).name);
+    merged.back().importing = marks.HasThatOf(merged.back().spec.ref);
   }
   return merged;
 }

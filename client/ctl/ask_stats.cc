@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -79,18 +78,15 @@ void AddSyncs(const v1::PartState& part, MetricValues* values) {
 
 Status AddTensors(const v1::PartState& part, ServerReading* reading) {
   HG_ASSIGN_OR_RETURN(const StateStats state, ToStats(part));
-  std::set<std::string> marks;
-  for (const MutableTensorStats& tensor : state.tensors) {
-    if (IsImportMark(tensor.spec.ref)) marks.insert(tensor.spec.ref.name);
-  }
+  ImportMarks marks;
+  for (const MutableTensorStats& tensor : state.tensors) marks.Add(tensor.spec.ref);
   for (const MutableTensorStats& tensor : state.tensors) {
     if (IsImportMark(tensor.spec.ref)) continue;
-    reading->tensors.push_back(
-        {.part = static_cast<int>(part.part()),
-         .name = Name(tensor.spec.ref.ToString()),
-         .step = tensor.step,
-         .refused = Printable(tensor.refused, kMessageShown),
-         .importing = !marks.empty() && marks.contains(ImportMarkOf(tensor.spec.ref).name)});
+    reading->tensors.push_back({.part = static_cast<int>(part.part()),
+                                .name = Name(tensor.spec.ref.ToString()),
+                                .step = tensor.step,
+                                .refused = Printable(tensor.refused, kMessageShown),
+                                .importing = marks.HasThatOf(tensor.spec.ref)});
   }
   return OkStatus();
 }

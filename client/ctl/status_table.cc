@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include <fmt/ranges.h>
 
@@ -205,25 +204,15 @@ std::map<std::string, ServedGraphStatus> ByGraph(const std::vector<ServerStatus>
   return graphs;
 }
 
-// The marks of imports in a part.
-class Marks {
- public:
-  explicit Marks(const StateStats& state) {
-    for (const MutableTensorStats& tensor : state.tensors) {
-      if (IsImportMark(tensor.spec.ref)) marks_.insert(tensor.spec.ref.name);
-    }
-  }
-  [[nodiscard]] bool Has(const TensorRef& ref) const {
-    return !marks_.empty() && marks_.contains(ImportMarkOf(ref).name);
-  }
-
- private:
-  std::set<std::string> marks_;
-};
+ImportMarks MarksIn(const StateStats& state) {
+  ImportMarks marks;
+  for (const MutableTensorStats& tensor : state.tensors) marks.Add(tensor.spec.ref);
+  return marks;
+}
 
 Json ToJson(int part, const StateStats& state) {
   Json tensors = Json::array();
-  const Marks marks(state);
+  const ImportMarks marks = MarksIn(state);
   for (const MutableTensorStats& tensor : state.tensors) {
     if (IsImportMark(tensor.spec.ref)) continue;
     tensors.push_back({{"spec", tensor.spec.ToJson()},
@@ -235,7 +224,7 @@ Json ToJson(int part, const StateStats& state) {
                        {"lsn", tensor.lsn},
                        {"step", tensor.step},
                        {"staleness", tensor.staleness},
-                       {"importing", marks.Has(tensor.spec.ref)},
+                       {"importing", marks.HasThatOf(tensor.spec.ref)},
                        {"refused", tensor.refused}});
   }
   return {{"part", part},
@@ -342,10 +331,10 @@ std::string FormatStateTable(const std::map<int, StateStats>& states) {
   std::vector<Row> rows = {{"TENSOR", "PUSHES", "PART", "ROWS", "DIM", "DTYPE", "MEMORY", "PUSHED",
                             "LSN", "STEP", "BEHIND", "LOG", "SYNCED TO", "SYNCING"}};
   for (const auto& [part, state] : states) {
-    const Marks marks(state);
+    const ImportMarks marks = MarksIn(state);
     for (const MutableTensorStats& tensor : state.tensors) {
       if (IsImportMark(tensor.spec.ref)) continue;
-      const std::string_view pushes = marks.Has(tensor.spec.ref) ? "importing" : "taken";
+      const std::string_view pushes = marks.HasThatOf(tensor.spec.ref) ? "importing" : "taken";
       rows.push_back({Printable(tensor.spec.ref.ToString(), kNameShown),
                       std::string(tensor.refused.empty() ? pushes : "refused"),
                       std::to_string(part), FormatCount(tensor.ids.size()),
@@ -369,9 +358,9 @@ std::vector<std::string> Problems(const std::vector<ServerStatus>& servers) {
   }
   for (const ServerStatus& server : servers) {
     for (const auto& [part, state] : server.state) {
-      const Marks marks(state);
+      const ImportMarks marks = MarksIn(state);
       for (const MutableTensorStats& tensor : state.tensors) {
-        if (marks.Has(tensor.spec.ref)) {
+        if (marks.HasThatOf(tensor.spec.ref)) {
           problems.push_back(
               fmt::format("{}: part {}: {} is being imported, or its import was interrupted",
                           server.address, part, Printable(tensor.spec.ref.ToString(), kNameShown)));

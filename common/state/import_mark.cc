@@ -22,6 +22,16 @@ bool IsImportMark(const TensorRef& ref) {
   return ref.type.empty() && ref.name.starts_with(kPrefix);
 }
 
+bool ImportMarks::Add(const TensorRef& ref) {
+  const bool mark = IsImportMark(ref);
+  if (mark) names_.insert(ref.name);
+  return mark;
+}
+
+bool ImportMarks::HasThatOf(const TensorRef& ref) const {
+  return !names_.empty() && names_.contains(ImportMarkOf(ref).name);
+}
+
 Status CheckNoImportMark(const TensorRef& ref) {
   if (!IsImportMark(ref)) return OkStatus();
   return FailedPrecondition(

@@ -5,6 +5,9 @@
 // Its name is reserved: a server creates and drops it for calls that say they are an import's.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "common/state/mutable_tensor.h"
 
 namespace halograph {
@@ -13,6 +16,17 @@ namespace halograph {
 // name.
 [[nodiscard]] TensorRef ImportMarkOf(const TensorRef& ref);
 [[nodiscard]] bool IsImportMark(const TensorRef& ref);
+// The marks among tensors that were told.
+class ImportMarks {
+ public:
+  // Whether it is one, and is noted.
+  bool Add(const TensorRef& ref);
+  // Whether the tensor is being imported.
+  [[nodiscard]] bool HasThatOf(const TensorRef& ref) const;
+
+ private:
+  std::set<std::string> names_;
+};
 // FailedPrecondition if it is one: for calls that are not an import's.
 [[nodiscard]] Status CheckNoImportMark(const TensorRef& ref);
 // A row a partition.

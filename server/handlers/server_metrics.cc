@@ -99,26 +99,19 @@ std::function<Samples()> OfStates(const std::shared_ptr<StateReading>& states, R
   };
 }
 
-Samples Staleness(const std::map<int, StateStats>& states) {
-  Samples samples;
-  for (const auto& [part, stats] : states) {
-    for (const MutableTensorStats& tensor : stats.tensors) {
-      samples.push_back(
-          {{std::to_string(part), TensorLabel(tensor.spec.ref)}, ToDouble(tensor.staleness)});
+// A figure of each tensor of each part.
+template <typename Read>
+std::function<Samples()> OfTensors(const std::shared_ptr<StateReading>& states, Read read) {
+  return [states, reader = states->AddReader(), read] {
+    Samples samples;
+    for (const auto& [part, stats] : *states->Get(reader)) {
+      for (const MutableTensorStats& tensor : stats.tensors) {
+        samples.push_back(
+            {{std::to_string(part), TensorLabel(tensor.spec.ref)}, ToDouble(read(tensor))});
+      }
     }
-  }
-  return samples;
-}
-
-Samples NotFiniteRows(const std::map<int, StateStats>& states) {
-  Samples samples;
-  for (const auto& [part, stats] : states) {
-    for (const MutableTensorStats& tensor : stats.tensors) {
-      samples.push_back(
-          {{std::to_string(part), TensorLabel(tensor.spec.ref)}, ToDouble(tensor.not_finite_rows)});
-    }
-  }
-  return samples;
+    return samples;
+  };
 }
 
 int64_t MemoryOf(const StateStats& stats) {
@@ -168,11 +161,11 @@ void AddStateMetrics(const std::shared_ptr<const ServedGraph>& graph, const Serv
               OfStates(states, [](const StateStats& s) { return Refuses(s) ? 1 : 0; }));
   add->Gauges("halograph_state_staleness_pushes", kNone,
               "Pushes applied beyond those that the oldest reader knew of.", {"part", "tensor"},
-              [states, reader = states->AddReader()] { return Staleness(*states->Get(reader)); });
+              OfTensors(states, [](const MutableTensorStats& tensor) { return tensor.staleness; }));
   add->Counters(
       "halograph_state_not_finite_rows_total", kNone,
       "Rows that a push left with an infinite or NaN value or optimizer state.", {"part", "tensor"},
-      [states, reader = states->AddReader()] { return NotFiniteRows(*states->Get(reader)); });
+      OfTensors(states, [](const MutableTensorStats& tensor) { return tensor.not_finite_rows; }));
   const auto room = std::make_shared<BackgroundValue<std::map<int, DiskRoom>>>(
       [graph, folder = state.folder](const CancelToken&) {
         return DiskRoomOfParts(*graph, folder);

@@ -1,6 +1,5 @@
 // How a store takes its folder: the lock, the catalogue, and what earlier processes left.
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <map>
 #include <set>
@@ -8,6 +7,7 @@
 
 #include "common/state/engine/checkpoint/checkpoint_file.h"
 #include "common/state/engine/log/durable_folder.h"
+#include "common/state/engine/log/numbered_name.h"
 #include "common/state/engine/store.h"
 
 namespace halograph {
@@ -26,14 +26,7 @@ StatusOr<std::vector<std::string>> NamesIn(const Path& folder, FileSystem& files
 }
 
 // The number in the name of a checkpoint's file.
-std::optional<int64_t> FileNumber(std::string_view name) {
-  if (!name.starts_with(kFilePrefix)) return std::nullopt;
-  name.remove_prefix(kFilePrefix.size());
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return number;
-}
+std::optional<int64_t> FileNumber(std::string_view name) { return NumberBehind(kFilePrefix, name); }
 
 // What the log and the checkpoints say of the catalogue, which was there before them.
 struct Witness {

@@ -768,6 +768,14 @@ class MoveTest : public StateTest {
            : spec.placement == Placement::kEdges ? served.edges[original]
                                                  : static_cast<int64_t>(original);
   }
+  // Creates and trains all tensors, and leaves rows that are not finite.
+  void TrainTooFar(Served& served) const {
+    for (const MutableTensorSpec& spec : specs_) {
+      ASSERT_TRUE(Create(*served.stores.admin, spec).ok());
+    }
+    Train(served, 0);
+    PushTooMuch(served);
+  }
   // Finite values that make rows 3 and 4 infinite, then row 3 NaN, in every tensor.
   void PushTooMuch(Served& served) const {
     CallContext context;
@@ -1059,9 +1067,7 @@ TEST_F(MoveTest, WhatIsMissingIsAnErrorAndNothingChanges) {
 TEST_F(MoveTest, RowsThatAreNotFiniteComeBackBitForBitAndAreTold) {
   Served from = ServeParts(two_, "of-two");
   CallContext context;
-  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*from.stores.admin, spec).ok());
-  Train(from, 0);
-  PushTooMuch(from);
+  TrainTooFar(from);
   const auto expected = Images(from, "from");
   const std::filesystem::path files = folder_.path() / "images-from";
   Served to = ServeParts(three_, "of-three");
@@ -1113,9 +1119,7 @@ TEST_F(MoveTest, ARefusedImportLeavesEveryTensorReadable) {
   Served from = ServeParts(two_, "of-two");
   specs_.resize(2);  // adam, adagrad
   CallContext context;
-  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*from.stores.admin, spec).ok());
-  Train(from, 0);
-  PushTooMuch(from);
+  TrainTooFar(from);
   const auto before = Images(from, "s");
   const std::filesystem::path whole = folder_.path() / "images-s";
   const std::filesystem::path files = folder_.path() / "files";
@@ -1207,9 +1211,7 @@ TEST_F(MoveTest, AnImportThatServersRefuseLeavesTensorsReadable) {
   Served from = ServeParts(two_, "of-two");
   specs_.resize(2);
   CallContext context;
-  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*from.stores.admin, spec).ok());
-  Train(from, 0);
-  PushTooMuch(from);
+  TrainTooFar(from);
   const std::filesystem::path rows = folder_.path() / "rows";
   ASSERT_TRUE(ExportTensor(from.stores, specs_[0], rows, context).ok());
   static_cast<void>(Images(from, "s"));

@@ -192,13 +192,6 @@ StatusOr<CheckpointInfo> StateCatalogue::Checkpoint() const {
   return info;
 }
 
-StatusOr<std::vector<CatalogueSnapshot>> StateCatalogue::Snapshots() const {
-  std::vector<CatalogueSnapshot> snapshots;
-  HG_RETURN_IF_ERROR(
-      VisitSnapshots([&](const CatalogueSnapshot& snapshot) { snapshots.push_back(snapshot); }));
-  return snapshots;
-}
-
 Status StateCatalogue::VisitSnapshots(
     const std::function<void(const CatalogueSnapshot&)>& visit) const {
   std::map<uint32_t, CatalogueTensor> known;
@@ -307,7 +300,7 @@ StatusOr<NamedSegments> StateCatalogue::Segments() const {
                                   [](const Json& number) { return number.is_number_integer(); });
     if (!fits) return DataLoss("{}: a segment is no file, epoch and bytes", where);
     segments.used.push_back(
-        {entry[0].get<int>(), entry[1].get<uint64_t>(), entry[2].get<int64_t>()});
+        {entry[0].get<int64_t>(), entry[1].get<uint64_t>(), entry[2].get<int64_t>()});
   }
   return segments;
 }
@@ -325,7 +318,7 @@ Status StateCatalogue::NameSegment(const NamedSegment& segment, int64_t synced_l
   return file_->Write(changes);
 }
 
-Status StateCatalogue::ForgetSegment(int file) {
+Status StateCatalogue::ForgetSegment(int64_t file) {
   const MonitorLock lock(*change_monitor_);
   HG_ASSIGN_OR_RETURN(NamedSegments segments, Segments());
   std::erase_if(segments.used, [&](const NamedSegment& of) { return of.file == file; });

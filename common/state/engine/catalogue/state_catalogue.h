@@ -77,7 +77,6 @@ class StateCatalogue : public SegmentNames {
   [[nodiscard]] Status RemoveTensor(uint32_t number);
 
   [[nodiscard]] StatusOr<CheckpointInfo> Checkpoint() const;
-  [[nodiscard]] StatusOr<std::vector<CatalogueSnapshot>> Snapshots() const;
   // One after the other, by name: all at once may be large.
   [[nodiscard]] Status VisitSnapshots(
       const std::function<void(const CatalogueSnapshot&)>& visit) const;
@@ -96,7 +95,7 @@ class StateCatalogue : public SegmentNames {
 
   [[nodiscard]] StatusOr<NamedSegments> Segments() const;
   [[nodiscard]] Status NameSegment(const NamedSegment& segment, int64_t synced_lsn) override;
-  [[nodiscard]] Status ForgetSegment(int file) override;
+  [[nodiscard]] Status ForgetSegment(int64_t file) override;
   [[nodiscard]] Status SetSegments(const NamedSegments& segments, int64_t synced_lsn) override;
 
  private:

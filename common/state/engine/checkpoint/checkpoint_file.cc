@@ -217,7 +217,7 @@ StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(
     const std::filesystem::path& path, int64_t catalogue, FileSystem& files) {
   std::unique_ptr<CheckpointWriter> writer(new CheckpointWriter(path, files));
   HG_ASSIGN_OR_RETURN(writer->file_,
-                      files.Create(TemporaryPath(path), 0, FileSystem::Write::kDirect));
+                      files.Create(writer->TemporaryPath(), 0, FileSystem::Write::kDirect));
   const std::span<const std::byte> no_body;
   HG_RETURN_IF_ERROR(
       writer->AddSection(kCatalogue, 0, static_cast<uint64_t>(catalogue), std::span(&no_body, 1)));
@@ -228,12 +228,10 @@ CheckpointWriter::~CheckpointWriter() {
   if (file_ == nullptr) return;
   file_.reset();
   // What cannot be removed now is removed when the store is opened next time.
-  static_cast<void>(files_.Remove(TemporaryPath(path_)).ok());
+  static_cast<void>(files_.Remove(TemporaryPath()).ok());
 }
 
-std::filesystem::path CheckpointWriter::TemporaryPath(const std::filesystem::path& path) {
-  return path.string() + ".tmp";
-}
+std::filesystem::path CheckpointWriter::TemporaryPath() const { return path_.string() + ".tmp"; }
 
 Status CheckpointWriter::AddSection(uint32_t kind, uint32_t tensor, uint64_t count,
                                     std::span<const std::span<const std::byte>> parts) {
@@ -311,7 +309,7 @@ Status CheckpointWriter::AddMoments(const std::vector<TensorMoment>& moments) {
 StatusOr<int64_t> CheckpointWriter::Finish() {
   HG_RETURN_IF_ERROR(AddEnd());
   HG_RETURN_IF_ERROR(file_->Sync());
-  HG_RETURN_IF_ERROR(files_.Rename(TemporaryPath(path_), path_));
+  HG_RETURN_IF_ERROR(files_.Rename(TemporaryPath(), path_));
   file_.reset();
   HG_RETURN_IF_ERROR(files_.SyncFolder(path_.parent_path()));
   return bytes_;

@@ -47,12 +47,11 @@ class CheckpointWriter {
   [[nodiscard]] Status AddMoments(const std::vector<TensorMoment>& moments);
   // Durable, under its name. The file's bytes.
   [[nodiscard]] StatusOr<int64_t> Finish();
-  // Of what is not finished.
-  [[nodiscard]] static std::filesystem::path TemporaryPath(const std::filesystem::path& path);
 
  private:
   CheckpointWriter(std::filesystem::path path, FileSystem& files)
       : path_(std::move(path)), files_(files), staging_(kStagedBytes) {}
+  [[nodiscard]] std::filesystem::path TemporaryPath() const;
   [[nodiscard]] Status AddSection(uint32_t kind, uint32_t tensor, uint64_t count,
                                   std::span<const std::span<const std::byte>> parts);
   // Fills the file up to whole blocks.

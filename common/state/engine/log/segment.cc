@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <string>
 
@@ -10,6 +9,7 @@
 
 #include "common/base/checksum.h"
 #include "common/state/engine/log/durable_folder.h"
+#include "common/state/engine/log/numbered_name.h"
 #include "common/state/engine/log/record.h"
 
 namespace halograph {
@@ -54,14 +54,7 @@ int64_t RoundToBlocks(int64_t bytes) {
 
 }  // namespace
 
-std::optional<int> SegmentNumber(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  int number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return number;
-}
+std::optional<int64_t> SegmentNumber(std::string_view name) { return NumberBehind(kPrefix, name); }
 
 StatusOr<std::optional<int64_t>> CatalogueSeenBySegment(const std::filesystem::path& path,
                                                         FileSystem& files) {
@@ -72,7 +65,7 @@ StatusOr<std::optional<int64_t>> CatalogueSeenBySegment(const std::filesystem::p
   return std::optional(header->catalogue);
 }
 
-std::filesystem::path SegmentFolder::PathOf(int number) const {
+std::filesystem::path SegmentFolder::PathOf(int64_t number) const {
   return folder_ / fmt::format("{}{:06}", kPrefix, number);
 }
 
@@ -87,7 +80,7 @@ StatusOr<SegmentFolder::Found> SegmentFolder::Open(const NamedSegments& named,
     HG_RETURN_IF_ERROR(AddNamed(segment, &found));
   }
   for (const std::string& name : names) {
-    const std::optional<int> number = SegmentNumber(name);
+    const std::optional<int64_t> number = SegmentNumber(name);
     if (!number.has_value() || PathOf(*number).filename() != name) continue;
     next_file_ = std::max(next_file_, *number + 1);
     const bool used = std::any_of(named.used.begin(), named.used.end(), [&](const auto& of) {

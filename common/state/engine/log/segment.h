@@ -20,7 +20,7 @@ namespace halograph {
 // One use of a segment file. Plain values but for the open file.
 struct Segment {
   std::filesystem::path path;
-  int number = 0;         // of the file
+  int64_t number = 0;     // of the file
   uint64_t epoch = 0;     // uses of all files, numbered in their order
   int64_t bytes = 0;      // of the file
   int64_t end = 0;        // offset behind the last record
@@ -30,7 +30,7 @@ struct Segment {
 };
 
 struct NamedSegment {
-  int file = 0;  // number
+  int64_t file = 0;  // number
   uint64_t epoch = 0;
   int64_t bytes = 0;
 };
@@ -49,14 +49,14 @@ class SegmentNames {
   // One more, or another use of a file that is named; and up to where the log was synced. Durable
   // on return, here and below; errors of CatalogueFile::Write.
   [[nodiscard]] virtual Status NameSegment(const NamedSegment& segment, int64_t synced_lsn) = 0;
-  [[nodiscard]] virtual Status ForgetSegment(int file) = 0;
+  [[nodiscard]] virtual Status ForgetSegment(int64_t file) = 0;
   // These instead of those that were named, and up to where the log was synced. Nothing is written
   // if that is what the catalogue says.
   [[nodiscard]] virtual Status SetSegments(const NamedSegments& segments, int64_t synced_lsn) = 0;
 };
 
 // A name of a segment's file: its number. Null: it is none.
-[[nodiscard]] std::optional<int> SegmentNumber(std::string_view name);
+[[nodiscard]] std::optional<int64_t> SegmentNumber(std::string_view name);
 // Which write of the catalogue the header at `path` saw. Null: the header is of an older build, or
 // damaged. Errors of FileSystem.
 [[nodiscard]] StatusOr<std::optional<int64_t>> CatalogueSeenBySegment(
@@ -96,7 +96,7 @@ class SegmentFolder {
   [[nodiscard]] Status AddUnnamed(const Segment& file, uint64_t first_epoch, Found* found);
   [[nodiscard]] Status ReadSegmentHeader(Segment* segment, bool* whole) const;
   [[nodiscard]] Status ReadDamaged(const Segment& segment, uint64_t first_epoch, Found* found);
-  [[nodiscard]] std::filesystem::path PathOf(int number) const;
+  [[nodiscard]] std::filesystem::path PathOf(int64_t number) const;
   [[nodiscard]] StatusOr<Segment> OpenFile(int64_t file_bytes);
   [[nodiscard]] Status WriteHeader(const Segment& segment) const;
 
@@ -106,7 +106,7 @@ class SegmentFolder {
   SegmentNames& names_;
   Env& env_;
   uint64_t next_epoch_ = 1;
-  int next_file_ = 1;
+  int64_t next_file_ = 1;
   std::vector<Segment> free_;
 };
 
