@@ -169,7 +169,8 @@ class SystemFiles : public FileSystem {
       const int error = bytes == 0 ? 0 : posix_fallocate(fd.get(), 0, bytes);
       if (error != 0) {
         unlink(path.c_str());
-        return ErrnoStatus(error, "no space for", path.string());
+        return ErrnoStatus(error, fmt::format("no space for the {} bytes of", bytes),
+                           path.string());
       }
     }
     return OpenToWrite(path, how);

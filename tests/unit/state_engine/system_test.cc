@@ -147,6 +147,7 @@ TEST_F(SystemEnvTest, StartOnAFullDiskIsRefusedAndOpensWhenThereIsRoom) {
     ++refused;
     EXPECT_TRUE(absl::IsResourceExhausted(status)) << ToString(status);
     EXPECT_THAT(Message(status), HasSubstr(options_.folder.string()));
+    EXPECT_THAT(Message(status), testing::ContainsRegex("[0-9]+ (bytes|MiB)")) << "what it needs";
   }
   EXPECT_GE(refused, 4);
   ASSERT_TRUE(resize(64 << 10, MS_REMOUNT));
