@@ -65,8 +65,10 @@ void RpcClient::StartBatch(CallContext& context, std::vector<Rpc> calls, Done do
     status = ResourceExhausted("no memory for calls to servers");
   }
   if (!status.ok()) return done(std::move(status), nullptr);
+  SuspensionWatch start(options_.timeout, std::chrono::steady_clock::now());
+  batch->SetWatch(&start);
   batch->Begin(std::move(calls), std::move(done));
-  driver_->HandOver(std::move(batch));
+  driver_->HandOver(std::move(batch), start.last_look());
 }
 
 void RpcClient::Start(CallContext& context, std::vector<Rpc> calls,

@@ -80,7 +80,8 @@ void RpcBatch::Begin(std::vector<Rpc> calls, RpcClient::Done done) {
   }
 }
 
-void RpcBatch::Step(const std::vector<Task*>& completed) {
+void RpcBatch::Step(const std::vector<Task*>& completed, Clock::time_point now) {
+  now_ = now;
   for (Task* task : completed) task->ended = true;
   try {
     Advance(completed);
@@ -291,9 +292,8 @@ int RpcBatch::Renew() {
 }
 
 void RpcBatch::EndOverdue() {
-  const Clock::time_point now = Clock::now();
   for (const TaskPtr& task : tasks_) {
-    if (task->attempt == nullptr || task->overdue || now < task->end_of_share) continue;
+    if (task->attempt == nullptr || task->overdue || now_ < task->end_of_share) continue;
     task->overdue = true;
     task->attempt->Cancel();
   }

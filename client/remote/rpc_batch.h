@@ -29,13 +29,15 @@ class RpcBatch {
   RpcBatch(RpcClient* client, RpcDriver* driver, CallContext* context,
            RpcClient::EnoughAt enough_at);
 
+  // `watch`: of the thread that goes on with it, whose own work it leaves out.
+  void SetWatch(SuspensionWatch* watch) { watch_ = watch; }
   // Once, first, when the driver keeps this batch's events: begins what can begin.
   void Begin(std::vector<Rpc> calls, RpcClient::Done done);
 
-  // From here on on the driver's thread. `watch`: of that thread, whose own work it leaves out.
-  void SetWatch(SuspensionWatch* watch) { watch_ = watch; }
-  // Goes on: these attempts have ended, and time has passed.
-  void Step(const std::vector<RpcTask*>& completed);
+  // From here on on the driver's thread.
+  //
+  // Goes on: these attempts have ended, and it is `now`, as far as the time of calls is concerned.
+  void Step(const std::vector<RpcTask*>& completed, Clock::time_point now);
   // When to Step next if nothing happens before.
   [[nodiscard]] Clock::time_point NextStep() const;
   // This process did not run for a while: each call has its whole time again, once, and its attempt
@@ -89,7 +91,7 @@ class RpcBatch {
   //
   // Ended to be made again; or by gRPC alone, well before its time: the system's clock was set
   // forward, say.
-  [[nodiscard]] static bool EndedEarly(const Task& task, const Status& error);
+  [[nodiscard]] bool EndedEarly(const Task& task, const Status& error) const;
   void Handle(Task* task);
   void Retry(Task* task, const AttemptResult& result);
   // Asks the same server, after a pause.
@@ -107,6 +109,7 @@ class RpcBatch {
   const RpcClient::EnoughAt enough_at_;
   const RpcTeller teller_;
   SuspensionWatch* watch_ = nullptr;
+  Clock::time_point now_;                        // of the Step
   std::vector<std::deque<Waiting>> ready_;       // per preferred or first server: not begun
   std::vector<int> started_;                     // per server: begun there and not finished
   std::vector<Clock::time_point> busy_since_;    // the same, where some are

@@ -40,10 +40,10 @@ bool Contains(const std::vector<int>& servers, int server) {
 
 }  // namespace
 
-bool RpcBatch::EndedEarly(const Task& task, const Status& error) {
+bool RpcBatch::EndedEarly(const Task& task, const Status& error) const {
   if (task.restarts) return absl::IsDeadlineExceeded(error);
   return task.repeatable() && !task.overdue && absl::IsDeadlineExceeded(error) &&
-         Message(error) == kOutOfTime && Clock::now() + kInTime < task.end_of_share;
+         Message(error) == kOutOfTime && now_ + kInTime < task.end_of_share;
 }
 
 void RpcBatch::Handle(Task* task) {
@@ -69,8 +69,8 @@ void RpcBatch::Handle(Task* task) {
   }
   const bool others_left = task->rpc.servers.size() > 1;
   if (IsNoAnswer(result.status)) return Retry(task, result);
-  const bool silent = absl::IsDeadlineExceeded(result.status) && task->repeatable() &&
-                      Clock::now() < task->deadline;
+  const bool silent =
+      absl::IsDeadlineExceeded(result.status) && task->repeatable() && now_ < task->deadline;
   if (others_left && (silent || IsRefusal(result.status))) return FailOver(task, result);
   // The server's own bound of the wait is over, not the call's.
   if (silent && task->rpc.awaits_pushes) return TryAgain(task, result);

@@ -27,11 +27,11 @@ Status RpcDriver::Enlist(const RpcBatch* batch) {
   return OkStatus();
 }
 
-void RpcDriver::HandOver(std::unique_ptr<RpcBatch> batch) {
+void RpcDriver::HandOver(std::unique_ptr<RpcBatch> batch, Clock::time_point since) {
   const MutexLock lock(mutex_);
   Inbox& inbox = inboxes_.at(batch.get());
   inbox.driven = true;
-  inbox.handed_over.front().since = Clock::now();
+  inbox.handed_over.front().since = since;
   inbox.handed_over.front().batch = std::move(batch);
   news_ = true;
   wake_.NotifyOne();
@@ -70,15 +70,16 @@ void RpcDriver::End() {
 
 void RpcDriver::Loop() {
   while (Wait()) {
-    RenewAfterSuspension();
-    const auto now = Clock::now();
+    // What is over by this time is judged below: a suspension after it is for the next look.
+    const Clock::time_point now = Clock::now();
+    RenewAfterSuspension(now);
     for (auto one = batches_.begin(); one != batches_.end();) {
       if (one->next > now) {
         ++one;
         continue;
       }
       if (ends_all_) one->batch->Fail(Cancelled("the client of the servers was closed"));
-      one->batch->Step(std::exchange(one->completed, {}));
+      one->batch->Step(std::exchange(one->completed, {}), now);
       if (one->batch->ended()) {
         Finish(std::move(one->batch));
         one = batches_.erase(one);
@@ -113,6 +114,7 @@ void RpcDriver::TakeNews() {
     // What is handed over first after a time without batches begins the watch.
     Driven& one = inbox.handed_over.front();
     if (batches_.empty()) suspension_ = SuspensionWatch(timeout_, one.since);
+    suspension_.WatchSince(one.since);
     one.batch->SetWatch(&suspension_);
     batches_.splice(batches_.end(), inbox.handed_over);
   }
@@ -125,9 +127,8 @@ void RpcDriver::TakeNews() {
   }
 }
 
-void RpcDriver::RenewAfterSuspension() {
+void RpcDriver::RenewAfterSuspension(Clock::time_point now) {
   if (batches_.empty()) return;
-  const Clock::time_point now = Clock::now();
   const std::chrono::nanoseconds missed = suspension_.Look(now);
   if (missed.count() == 0) return;
   int renewed = 0;

@@ -33,7 +33,9 @@ class RpcDriver {
   //   ResourceExhausted  there can be no thread
   //   Cancelled          after End
   [[nodiscard]] Status Enlist(const RpcBatch* batch);
-  void HandOver(std::unique_ptr<RpcBatch> batch);
+  // `since`: when it began, without the caller's own work. What this process misses from then on is
+  // noticed.
+  void HandOver(std::unique_ptr<RpcBatch> batch, std::chrono::steady_clock::time_point since);
   // An attempt of the batch has ended: gRPC is done with it.
   void Completed(const RpcBatch* batch, RpcTask* task);
   // The batch's token was cancelled. Nothing for a batch that has ended.
@@ -48,8 +50,8 @@ class RpcDriver {
   // One that the thread drives.
   struct Driven {
     std::unique_ptr<RpcBatch> batch = nullptr;
-    Clock::time_point since = {};
-    Clock::time_point next = {};  // when it is to step
+    Clock::time_point since = {};  // as HandOver is told
+    Clock::time_point next = {};   // when it is to step
     std::vector<RpcTask*> completed = {};
   };
   // What the thread does not know yet of a batch.
@@ -64,7 +66,8 @@ class RpcDriver {
   // Waits for news or until something is due, and takes the news to batches_. False: all has ended.
   [[nodiscard]] bool Wait();
   void TakeNews() HG_REQUIRES(mutex_);
-  void RenewAfterSuspension();
+  // `now`: of the look.
+  void RenewAfterSuspension(Clock::time_point now);
   // Calls its `done`.
   void Finish(std::unique_ptr<RpcBatch> batch);
 

@@ -6,6 +6,7 @@
 // and that is a gap. Work of its own, however long, is none: it leaves that out (OwnWork).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 namespace halograph {
@@ -19,6 +20,9 @@ class SuspensionWatch {
 
   // So much of the time since the last look was work of this thread's own.
   void LeaveOut(std::chrono::nanoseconds worked) { last_ += worked; }
+  // One more thread's wait is watched, which began then, earlier than the last look perhaps.
+  void WatchSince(Clock::time_point began) { last_ = std::min(last_, began); }
+  [[nodiscard]] Clock::time_point last_look() const { return last_; }
   [[nodiscard]] Clock::time_point next_look() const { return last_ + pause_; }
   // How long the process did not run since the look before; 0 if that is less
   // than half of `timeout`.

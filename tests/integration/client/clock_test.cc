@@ -194,6 +194,22 @@ TEST_F(ClockTest, ACallOfAProcessThatDidNotRunForLongerThanTheTimeoutIsAnswered)
   EXPECT_THAT(log.End(), testing::HasSubstr("the call under way has the whole of its time again"));
 }
 
+// Wherever the call is: on its way out, handed over, looked after.
+TEST_F(ClockTest, ACallIsAnsweredAtWhateverReadingOfTheClockTheProcessWasStopped) {
+  for (int readings = 1; readings <= 25; ++readings) {
+    SCOPED_TRACE(readings);
+    const int64_t before = Clocks().steady_ns;
+    FakeServer fake([&](const FakeCall&) -> FakeAnswer {
+      if (Clocks().steady_ns > before) return {};
+      return {.status = {}, .bytes = {}, .pushback_ms = {}, .never = true};
+    });
+    RpcClient client(Options({fake.address()}, minutes(10)));
+    Clocks().readings_to_hour = readings;
+    const Status status = Run(client, Call());
+    ASSERT_TRUE(status.ok()) << ToString(status);
+  }
+}
+
 // On the thread that starts the call, or on the client's own where the call waits for another.
 TEST_F(ClockTest, OwnWorkDuringACallIsNoTimeInWhichTheProcessDidNotRun) {
   for (const bool waits : {false, true}) {

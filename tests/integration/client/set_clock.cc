@@ -91,6 +91,10 @@ int Read(clockid_t clock, timespec* time) {
   if (clock == CLOCK_REALTIME && std::abs(Offsets().wall_ns.load()) < kFarthest) {
     Offsets().wall_ns += Offsets().wall_ns_a_reading;
   }
+  if (clock == CLOCK_MONOTONIC && Offsets().readings_to_hour > 0 &&
+      --Offsets().readings_to_hour == 0) {
+    Offsets().steady_ns += kSecond * 3600;
+  }
   return 0;
 }
 

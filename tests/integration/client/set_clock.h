@@ -16,7 +16,9 @@ struct ClockOffsets {
   std::atomic<int64_t> steady_ns{0};  // added to CLOCK_MONOTONIC
   // Added to wall_ns at every reading of the wall clock: what reads it twice finds another hour.
   std::atomic<int64_t> wall_ns_a_reading{0};
+  // After so many readings of the steady clock an hour is added to steady_ns; 0: never.
+  std::atomic<int64_t> readings_to_hour{0};
 };
-static_assert(sizeof(ClockOffsets) == 3 * sizeof(int64_t));
+static_assert(sizeof(ClockOffsets) == 4 * sizeof(int64_t));
 
 }  // namespace halograph
