@@ -164,11 +164,12 @@ TEST_F(HealthTest, WatchesDoNotHoldUpTheDrain) {
   for (int i = 0; i < 5; ++i) unread.push_back(std::make_unique<Watching>(channel_, ""));
   Watching read(channel_, "");
   EXPECT_EQ(read.Next(), HealthCheckResponse::SERVING);
-  Blocker blocker(server_->dispatcher());
+  StatusOr<Ticket> call = server_->dispatcher().Enter(1);  // the drain waits for it
+  ASSERT_TRUE(call.ok()) << ToString(call.status());
   bool drained = false;
   std::thread drainer([&] { drained = server_->Drain(seconds(60)); });
   EXPECT_EQ(read.Next(), HealthCheckResponse::NOT_SERVING) << "not told of the drain";
-  blocker.Release();
+  { const Ticket ended = std::move(call).value(); }
   drainer.join();
   EXPECT_TRUE(drained);
   EXPECT_EQ(read.Next(), -1);
