@@ -5,8 +5,10 @@ What must run: formatting, the module map, clang-tidy on changed lines, all test
 of each sanitizer's preset one shard (.ci/shards.py), by turns: the number of the commit chooses it.
 Then, while the time lasts, one long test and more shards. Seconds are reckoned from .ci/times, scaled
 by how long this run took for the release. What does not fit, or is not done when the budget ends, is
-left out and named. What must run is never left out. While tests run, what runs next is built at the
-lowest priority: tests wait a good deal, and leave cores idle.
+left out and named. What must run goes on beyond the budget, up to LIMIT: on a machine so slow that
+the shard whose turn it is would not be done by then, the next that fits takes its place. The release
+is never left out. While tests run, what runs next is built at the lowest priority: tests wait a good
+deal, and leave cores idle.
 
 Usage: .ci/plan.py [SECONDS]     SECONDS: spent before, on what is installed
 HALOGRAPH_CI_SECONDS is the budget (4200). The last line is N passed, N failed. Exit code: 0 nothing
@@ -27,6 +29,7 @@ sys.dont_write_bytecode = True
 import shards  # noqa: E402
 
 BUDGET = 4200
+LIMIT = 4900  # seconds by which all is done but the release
 PRESETS = ("asan", "tsan")
 SCALES = (0.3, 4)  # what a machine may be reckoned faster or slower than that of .ci/times
 UNKNOWN = 300      # seconds of what .ci/times does not know
@@ -35,8 +38,9 @@ PHASES = {"format": "git ls-files -z -- '*.h' '*.cc' | xargs -0 -r clang-format 
           "tidy": ".ci/tidy"}
 TEST_LINE = re.compile(r" *\d+/\d+ Test +#\d+: \S+ \.*(.*?) +[\d.]+ sec")
 
-# What has tests: `build` may be None; `count` is the number of tests, None if known only once built.
-Work = collections.namedtuple("Work", "name build tests count must")
+# What has tests: `build` may be None; `count` is the number of tests, None if known only once built;
+# `ends`: the second at which it is stopped, None if never.
+Work = collections.namedtuple("Work", "name build tests count ends")
 # `seconds`: of the processors, over their number.
 Done = collections.namedtuple("Done", "code lines seconds stopped")
 
@@ -139,14 +143,15 @@ class Machine:
 
 
 class Plan:
-    def __init__(self, machine, times, budget, commit):
+    def __init__(self, machine, times, budget, commit, limit=LIMIT):
         self.machine, self.times, self.budget, self.commit = machine, times, budget, commit
+        self.limit = max(limit, budget)
         self.passed = self.failed = 0
         self.scale = {"build": 1, "tests": 1}
         self.measured = {}   # as .ci/times, of this run
         self.waited = {}     # seconds on the clock, where those of .ci/times are others
         self.left_out = []
-        self.must, self.may = [], []
+        self.must, self.may = [], []  # `must`: of each list one
         self.builder = None  # what is built behind the tests
         self.mandatory = 0   # when what must run was done
 
@@ -198,7 +203,7 @@ class Plan:
                 self.test(work)
                 if work.name == "release":
                     self.plan_long_test()
-            if work.must:
+            if work.ends != self.budget:
                 self.mandatory = self.machine.now()
             work = following or self.choose(0)
         self.left_out += [f"{work.name}: its {self.seconds_of(work):.0f} s do not fit"
@@ -206,18 +211,18 @@ class Plan:
         return self.report()
 
     def plan(self):
-        self.must = [Work("release", ["./deploy/build.sh", "release", "-DHALOGRAPH_TESTS=ON"],
-                          ["./tests/run.sh", "--built"], None, True)]
+        self.must = [[Work("release", ["./deploy/build.sh", "release", "-DHALOGRAPH_TESTS=ON"],
+                           ["./tests/run.sh", "--built"], None, None)]]
         turns = []
         for preset in PRESETS:
             rules = self.machine.rules(preset)
             self.say(rules.summary())
             turns.append([Work(f"{preset} {shard.name}", shards.build_command(shard),
-                               shards.test_command(shard), len(shard.tests), False)
+                               shards.test_command(shard), len(shard.tests), self.budget)
                           for shard in in_turn(rules.shards(), self.commit)])
-        self.must += [turn[0]._replace(must=True) for turn in turns if turn]
+        self.must += filter(None, turns)
         most = max(map(len, turns))
-        self.may += [turn[i] for i in range(1, most) for turn in turns if i < len(turn)]
+        self.may += [turn[i] for i in range(most) for turn in turns if i < len(turn)]
         return 0
 
     def plan_long_test(self):
@@ -226,14 +231,22 @@ class Plan:
         if tests:
             self.may.insert(0, Work(
                 f"long {tests[0]}", None,
-                ["./tests/run.sh", "--built", "--long", "-R", f"^{re.escape(tests[0])}$"], 1, False))
+                ["./tests/run.sh", "--built", "--long", "-R", f"^{re.escape(tests[0])}$"], 1, self.budget))
 
     def choose(self, before):
         """Takes what runs next, if `before` seconds pass first."""
-        if self.must:
-            return self.must.pop(0)
-        for work in self.may:
-            if self.machine.now() + before + self.seconds_of(work) <= self.budget:
+        while self.must:
+            turn = self.must.pop(0)
+            if turn[0].ends is None:
+                return turn[0]
+            work = self.first_that_fits(turn, before, self.limit)
+            if work:
+                return work._replace(ends=self.limit)
+        return self.first_that_fits(self.may, before, self.budget)
+
+    def first_that_fits(self, works, before, end):
+        for work in works:
+            if self.machine.now() + before + self.seconds_of(work) <= end:
                 self.may.remove(work)
                 return work
         return None
@@ -241,7 +254,7 @@ class Plan:
     def finish(self, name, process, work):
         """Ends a process of what `work` takes; measures and returns it."""
         start = self.machine.now()
-        done = process.finish(None if work.must else max(0, self.budget - start))
+        done = process.finish(None if work.ends is None else max(0, work.ends - start))
         if done.stopped:
             self.left_out.append(f"{work.name}: stopped, the budget is spent")
         self.waited[name] = self.machine.now() - start

@@ -111,10 +111,11 @@ class PlanTest(unittest.TestCase):
     ALL = {f"asan {name}" for name in ASAN} | {f"tsan {name}" for name in TSAN}
 
     def run_plan(self, budget=100000, commit=0, outcomes=(), asan=ASAN, tsan=TSAN, long_tests=(),
-                 times=()):
+                 times=(), limit=10**6):
         self.machine = FakeMachine(asan, tsan, list(long_tests), dict(outcomes))
         usual = {f"{name} {kind}": 100 for name in ("release", *self.ALL) for kind in ("build", "tests")}
-        self.plan = plan.Plan(self.machine, {**usual, **dict(times)}, budget, commit)
+        self.plan = plan.Plan(self.machine, {**usual, **dict(times)}, budget, commit,
+                              limit)
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             self.code = self.plan.run()
@@ -142,6 +143,25 @@ class PlanTest(unittest.TestCase):
         self.assertIn("what must run took", self.out)
         self.assertEqual(self.ALL - {"asan b", "tsan y"}, self.left_out())
         self.assertEqual(f"{10 + 2 * TESTS} passed, 0 failed", self.last)
+
+    def test_a_shard_that_would_not_be_done_by_the_limit_gives_its_turn_to_one_that_would(self):
+        self.run_plan(budget=0, limit=2000, commit=1, times={"asan b tests": 3000})
+        self.assertEqual(["asan c", "tsan y"], self.machine.shards_run())
+        self.assertEqual(self.ALL - {"asan c", "tsan y"}, self.left_out())
+        self.assertEqual(0, self.code)
+        self.run_plan(budget=0, limit=600, commit=1)
+        self.assertEqual(([], self.ALL), (self.machine.shards_run(), self.left_out()))
+        self.assertEqual("10 passed, 0 failed", self.last)
+
+    def test_a_shard_that_must_run_is_stopped_at_the_limit_and_the_release_is_not(self):
+        self.run_plan(budget=0, limit=2000, outcomes={"asan a tests": Outcome(5000)})
+        self.assertEqual((["asan a tests", "tsan x tests"], 0), (self.machine.stopped, self.code))
+        self.assertEqual(2000, self.machine.clock)
+        self.assertEqual(self.ALL, self.left_out())
+        self.run_plan(budget=0, limit=2000, outcomes={"release tests": Outcome(5000)})
+        self.assertNotIn("release tests", self.machine.stopped)
+        self.assertEqual(self.ALL, self.left_out())
+        self.assertEqual(("10 passed, 0 failed", 0), (self.last, self.code))
 
     def test_any_eight_commits_in_a_row_run_every_shard(self):
         for number in range(1, 9):
