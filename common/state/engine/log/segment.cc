@@ -65,6 +65,15 @@ StatusOr<std::optional<int64_t>> CatalogueSeenBySegment(const std::filesystem::p
   return std::optional(header->catalogue);
 }
 
+// A block at `offset` that begins with `bytes`, and zeros.
+Status SegmentFolder::WriteBlock(WritableFile& file, int64_t offset,
+                                 std::span<const std::byte> bytes) {
+  alignas(kLogBlockBytes) std::array<std::byte, kLogBlockBytes> block = {};
+  std::copy(bytes.begin(), bytes.end(), block.begin());
+  const std::span<const std::byte> piece = block;
+  return file.WriteAt(offset, std::span(&piece, 1));
+}
+
 std::filesystem::path SegmentFolder::PathOf(int64_t number) const {
   return folder_ / fmt::format("{}{:06}", kPrefix, number);
 }
@@ -208,6 +217,8 @@ StatusOr<Segment> SegmentFolder::OpenFile(int64_t file_bytes) {
   segment.path = fits->path;
   segment.bytes = fits->bytes;
   HG_ASSIGN_OR_RETURN(segment.file, env_.files().OpenToWrite(segment.path, how_));
+  // A sync that failed in a process before may have dropped the file's size, which this one sees.
+  HG_RETURN_IF_ERROR(WriteBlock(*segment.file, segment.bytes - kLogBlockBytes, {}));
   free_.erase(fits);
   return segment;
 }
@@ -216,10 +227,7 @@ Status SegmentFolder::WriteHeader(const Segment& segment) const {
   StoredSegment stored = {0,      kSegmentMagic, kVersion,      0,
                           stamp_, segment.epoch, segment.bytes, names_.generation()};
   stored.checksum = StoredChecksum(stored, kVersion);
-  alignas(kLogBlockBytes) std::array<std::byte, kLogBlockBytes> block = {};
-  std::memcpy(block.data(), &stored, sizeof(stored));
-  const std::span<const std::byte> piece = block;
-  return segment.file->WriteAt(0, std::span(&piece, 1));
+  return WriteBlock(*segment.file, 0, std::as_bytes(std::span(&stored, 1)));
 }
 
 void SegmentFolder::Free(const Segment& segment, int64_t usual_bytes) {

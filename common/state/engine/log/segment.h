@@ -98,6 +98,8 @@ class SegmentFolder {
   [[nodiscard]] Status ReadDamaged(const Segment& segment, uint64_t first_epoch, Found* found);
   [[nodiscard]] std::filesystem::path PathOf(int64_t number) const;
   [[nodiscard]] StatusOr<Segment> OpenFile(int64_t file_bytes);
+  [[nodiscard]] static Status WriteBlock(WritableFile& file, int64_t offset,
+                                         std::span<const std::byte> bytes);
   [[nodiscard]] Status WriteHeader(const Segment& segment) const;
 
   std::filesystem::path folder_;
