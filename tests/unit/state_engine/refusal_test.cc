@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "common/state/engine/log/record.h"
 #include "common/state/import_mark.h"
 #include "tests/unit/state_engine/store_fixture.h"
 
@@ -198,7 +199,7 @@ TEST_F(StoreRefusalTest, StepFarAheadIsResourceExhaustedAndNamesTheMissingRank) 
 }
 
 // A push is 40 ids, twice, and 40 rows of 4 floats.
-constexpr int64_t kCopy = 40 * (8 + 8 + 16);
+constexpr int64_t kCopy = LogRecord::kHeldBytes + 40 * (8 + 8 + 16);
 
 TEST_F(StoreRefusalTest, LaterStepsThatDoNotFitIntoMemoryWaitOutside) {
   options_.max_waiting_bytes = kCopy;
@@ -228,6 +229,33 @@ TEST_F(StoreRefusalTest, StepThatIsDueIsBoundedAndOneThatDoesNotFitAloneSaysSo) 
   MustPush(StepPush(0, 2, 3, 10));
   EXPECT_EQ(PullAll(),
             Expected({{StepPush(0, 0, 3, 10), StepPush(0, 1, 3, 10), StepPush(0, 2, 3, 10)}}));
+}
+
+TEST_F(StoreRefusalTest, ARankThatRunsAheadLeavesRoomForTheStepThatIsDue) {
+  options_.max_waiting_bytes = 4 * kCopy;
+  OpenWith(Embedding());
+  MustPush(StepPush(0, 0, 3));
+  MustPush(StepPush(1, 0, 3));
+  const Status refused = Refusal(StepPush(2, 0, 3));
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << ToString(refused);
+  EXPECT_THAT(Message(refused), HasSubstr("are free for steps behind the one that is due"));
+  MustPush(StepPush(0, 1, 3));
+  MustPush(StepPush(0, 2, 3));
+  MustPush(StepPush(2, 0, 3));  // the due step has given back its room
+}
+
+// A world of a million ranks needs no rows to fill the memory.
+TEST_F(StoreRefusalTest, PushesWithoutRowsThatWaitAreBoundedToo) {
+  options_.max_waiting_bytes = 3 * LogRecord::kHeldBytes;
+  OpenWith(Embedding());
+  const auto empty = [](int32_t rank) {
+    TestPush push = StepPush(0, rank, 1 << 20);
+    push.ids.clear();
+    push.values.clear();
+    return push;
+  };
+  for (int32_t rank = 0; rank < 3; ++rank) MustPush(empty(rank));
+  EXPECT_TRUE(absl::IsResourceExhausted(Refusal(empty(3))));
 }
 
 TEST_F(StoreRefusalTest, StoresOfOneProcessShareTheBound) {

@@ -32,9 +32,11 @@ struct LogRecord {
 
   // Of all that makes two pushes the same push.
   [[nodiscard]] uint64_t Digest() const;
-  // Of a copy of ids and rows, with the local rows of the ids.
+  // Of a copy: ids and rows, the local rows of the ids, and what is held beside them, without which
+  // any number of empty pushes would count for nothing.
+  static constexpr int64_t kHeldBytes = 512;
   [[nodiscard]] int64_t copied_bytes() const {
-    return static_cast<int64_t>(2 * push.ids.size_bytes() + push.rows.size());
+    return kHeldBytes + static_cast<int64_t>(2 * push.ids.size_bytes() + push.rows.size());
   }
 };
 

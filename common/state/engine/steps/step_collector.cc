@@ -29,46 +29,49 @@ int64_t StepCollector::DueStep() const {
 Status StepCollector::Check(const SyncStep& step, PushKind kind, int64_t bytes,
                             const WaitingBytes& memory) const {
   HG_RETURN_IF_ERROR(CheckOrder(step, kind));
+  if (Completes(step)) return OkStatus();
   int64_t free = memory.free();
-  if (bytes <= free || Completes(step)) return OkStatus();
+  if (!IsDue(step)) free -= memory.most() / 2;
+  if (bytes <= free) return OkStatus();
   if (!IsOfRun(step)) {  // those of the run before are given up
     for (const auto& push : Waiting()) free += push->bytes;
   }
-  return bytes <= free ? OkStatus() : DoesNotFit(step, bytes, memory);
+  return bytes <= free ? OkStatus() : DoesNotFit(step, bytes, free, memory.most());
+}
+
+bool StepCollector::IsDue(const SyncStep& step) const {
+  if (!IsOfRun(step) || (waiting_.empty() && !memory_.started)) return true;
+  return step.step <= DueStep();  // a run that has completed none may begin with a smaller one
 }
 
 // Whether it needs no copy: TakeComplete gives it at once.
 bool StepCollector::Completes(const SyncStep& step) const {
-  const bool alone = step.world_size == 1 && step.chunks == 1;
-  if (!IsOfRun(step) || (waiting_.empty() && !memory_.started)) return alone;
-  if (step.step != DueStep()) return false;
-  const auto due = waiting_.find(step.step);
-  if (due == waiting_.end()) return alone;
-  ByRank with = due->second;
-  auto own = std::make_shared<WaitingPush>();
-  own->record.push.step = step;
-  with[{step.rank, step.chunk}] = std::move(own);
-  return RanksOf(with) >= memory_.world_size;
+  if (!IsDue(step)) return false;
+  const auto due = IsOfRun(step) ? waiting_.find(step.step) : waiting_.end();
+  const int32_t ranks = due == waiting_.end() ? 0 : due->second.ranks;
+  const int32_t chunks = due == waiting_.end() ? 0 : ChunksOf(due->second.pushes, step.rank);
+  return chunks + 1 == step.chunks && ranks + 1 == step.world_size;
 }
 
-Status StepCollector::DoesNotFit(const SyncStep& step, int64_t bytes,
-                                 const WaitingBytes& memory) const {
+Status StepCollector::DoesNotFit(const SyncStep& step, int64_t bytes, int64_t free,
+                                 int64_t most) const {
   int64_t of_step = bytes;
   const auto same = waiting_.find(step.step);
   if (IsOfRun(step) && same != waiting_.end()) {
-    for (const auto& [rank, push] : same->second) of_step += push->bytes;
+    for (const auto& [rank, push] : same->second.pushes) of_step += push->bytes;
   }
   const std::string missing = IsOfRun(step) ? Missing() : "";
   const std::string what =
-      of_step > memory.most()
+      of_step > most
           ? fmt::format(
                 "step {} does not fit into the memory of pushes that wait for other ranks, "
                 "even alone: it needs more than {} of {} bytes",
-                step.step, of_step, memory.most())
+                step.step, of_step, most)
           : fmt::format(
                 "a push of {} bytes to step {} does not fit into the memory of pushes that "
-                "wait for other ranks, of which {} of {} bytes are free",
-                bytes, step.step, std::max<int64_t>(0, memory.free()), memory.most());
+                "wait for other ranks, of which {} of {} bytes are free for {}",
+                bytes, step.step, std::max<int64_t>(0, free), most,
+                IsDue(step) ? "it" : "steps behind the one that is due");
   return ResourceExhausted(
       "{}: {}; raise --state-waiting, or push fewer rows a step", what,
       missing.empty() ? "steps of other tensors wait, or of other parts" : missing);
@@ -112,21 +115,22 @@ Status StepCollector::CheckOrder(const SyncStep& step, PushKind kind) const {
   }
   const auto same = waiting_.find(step.step);
   if (same == waiting_.end()) return OkStatus();
-  const auto of_rank = same->second.lower_bound({step.rank, 0});
-  const bool more = of_rank != same->second.end() && of_rank->first.first == step.rank;
+  const ByRank& pushes = same->second.pushes;
+  const auto of_rank = pushes.lower_bound({step.rank, 0});
+  const bool more = of_rank != pushes.end() && of_rank->first.first == step.rank;
   if (more && of_rank->second->step().chunks != step.chunks) {
     return FailedPrecondition("rank {} pushes step {} in {} chunks and in {}", step.rank, step.step,
                               of_rank->second->step().chunks, step.chunks);
   }
-  if (same->second.contains({step.rank, step.chunk})) {
+  if (pushes.contains({step.rank, step.chunk})) {
     return FailedPrecondition("rank {} pushed step {} before; do two processes have one rank?",
                               step.rank, step.step);
   }
-  if (same->second.begin()->second->record.push.kind != kind) {
+  if (pushes.begin()->second->record.push.kind != kind) {
     return InvalidArgument(
         "rank {} pushes step {} in another way than rank {}: a step is all "
         "gradients, all to add, or all to assign",
-        step.rank, step.step, same->second.begin()->first.first);
+        step.rank, step.step, pushes.begin()->first.first);
   }
   return OkStatus();
 }
@@ -140,24 +144,13 @@ Status StepCollector::CheckFirst(const SyncStep& step) const {
       step.step, step.run, kMaxSkippedSteps, memory_.step);
 }
 
-int32_t StepCollector::RanksOf(const ByRank& pushes) {
-  int32_t ranks = 0;
-  int32_t chunks = 0;  // of the rank, so far
-  for (auto push = pushes.begin(); push != pushes.end(); ++push) {
-    const auto next = std::next(push);
-    ++chunks;
-    if (next != pushes.end() && next->first.first == push->first.first) continue;
-    ranks += chunks == push->second->step().chunks ? 1 : 0;
-    chunks = 0;
-  }
-  return ranks;
-}
-
 WaitingPushes StepCollector::Add(std::shared_ptr<WaitingPush> push) {
   WaitingPushes given_up;
   const SyncStep step = push->step();
   if (memory_.world_size == 0 || step.run != memory_.run) BeginRun(step, &given_up);
-  waiting_[step.step][{step.rank, step.chunk}] = std::move(push);
+  OfStep& of = waiting_[step.step];
+  of.pushes[{step.rank, step.chunk}] = std::move(push);
+  if (ChunksOf(of.pushes, step.rank) == step.chunks) ++of.ranks;
   return given_up;
 }
 
@@ -165,10 +158,10 @@ WaitingPushes StepCollector::TakeComplete() {
   WaitingPushes complete;
   const auto first = waiting_.begin();
   if (first == waiting_.end() || first->first != DueStep() ||
-      RanksOf(first->second) < memory_.world_size) {
+      first->second.ranks < memory_.world_size) {
     return complete;
   }
-  for (auto& [rank, push] : first->second) complete.push_back(std::move(push));
+  for (auto& [rank, push] : first->second.pushes) complete.push_back(std::move(push));
   memory_.step = first->first;
   memory_.started = true;
   waiting_.erase(first);
@@ -201,7 +194,7 @@ WaitingPushes StepCollector::Restart(int64_t step) {
 WaitingPushes StepCollector::Newest() const {
   WaitingPushes newest;
   for (auto step = waiting_.rbegin(); step != waiting_.rend() && newest.empty(); ++step) {
-    for (const auto& [rank, push] : step->second) {
+    for (const auto& [rank, push] : step->second.pushes) {
       if (push->bytes > 0) newest.push_back(push);
     }
   }
@@ -210,8 +203,8 @@ WaitingPushes StepCollector::Newest() const {
 
 WaitingPushes StepCollector::Waiting() const {
   WaitingPushes all;
-  for (const auto& [step, ranks] : waiting_) {
-    for (const auto& [rank, push] : ranks) all.push_back(push);
+  for (const auto& [step, of] : waiting_) {
+    for (const auto& [rank, push] : of.pushes) all.push_back(push);
   }
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return a->record.lsn < b->record.lsn; });
@@ -219,9 +212,14 @@ WaitingPushes StepCollector::Waiting() const {
 }
 
 bool StepCollector::HasAll(const ByRank& pushes, int32_t rank) {
-  const auto begin = pushes.lower_bound({rank, 0});
-  const auto end = pushes.lower_bound({rank + 1, 0});
-  return begin != end && std::distance(begin, end) == begin->second->step().chunks;
+  const auto of_rank = pushes.lower_bound({rank, 0});
+  return of_rank != pushes.end() && of_rank->first.first == rank &&
+         ChunksOf(pushes, rank) == of_rank->second->step().chunks;
+}
+
+int32_t StepCollector::ChunksOf(const ByRank& pushes, int32_t rank) {
+  return static_cast<int32_t>(
+      std::distance(pushes.lower_bound({rank, 0}), pushes.lower_bound({rank + 1, 0})));
 }
 
 std::string StepCollector::Missing() const {
@@ -230,7 +228,7 @@ std::string StepCollector::Missing() const {
   const auto found = waiting_.find(due);
   std::vector<int32_t> missing;
   for (int32_t rank = 0; rank < memory_.world_size; ++rank) {
-    if (found == waiting_.end() || !HasAll(found->second, rank)) missing.push_back(rank);
+    if (found == waiting_.end() || !HasAll(found->second.pushes, rank)) missing.push_back(rank);
   }
   return fmt::format("step {} waits for the push of rank {} (world size {})", due,
                      ListSome(missing, kNamedRanks, std::identity()), memory_.world_size);

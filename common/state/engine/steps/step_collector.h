@@ -32,7 +32,8 @@ using WaitingPushes = std::vector<std::shared_ptr<WaitingPush>>;
 class StepCollector {
  public:
   // Whether a push may join, as StateStore::Push says of its step. All pushes of a step are of one
-  // kind. `bytes`: of its copy, if it does not complete its step; `memory`: of all that wait.
+  // kind. `bytes`: of its copy, if it does not complete its step; `memory`: of all that wait, of
+  // which half is for steps that are due: a rank that runs ahead must not take it from them.
   [[nodiscard]] Status Check(const SyncStep& step, PushKind kind, int64_t bytes,
                              const WaitingBytes& memory) const;
 
@@ -69,24 +70,30 @@ class StepCollector {
 
  private:
   using ByRank = std::map<std::pair<int32_t, int32_t>, std::shared_ptr<WaitingPush>>;  // and chunk
+  struct OfStep {
+    ByRank pushes;
+    int32_t ranks = 0;  // of which all chunks are there
+  };
 
   [[nodiscard]] Status CheckOrder(const SyncStep& step, PushKind kind) const;
   [[nodiscard]] Status CheckFirst(const SyncStep& step) const;
   [[nodiscard]] bool IsOfRun(const SyncStep& step) const {
     return memory_.world_size != 0 && step.run == memory_.run;
   }
+  [[nodiscard]] bool IsDue(const SyncStep& step) const;
   [[nodiscard]] bool Completes(const SyncStep& step) const;
-  [[nodiscard]] Status DoesNotFit(const SyncStep& step, int64_t bytes,
-                                  const WaitingBytes& memory) const;
+  // `free` of `most` bytes are free for it.
+  [[nodiscard]] Status DoesNotFit(const SyncStep& step, int64_t bytes, int64_t free,
+                                  int64_t most) const;
   [[nodiscard]] int64_t DueStep() const;  // requires that something waits or a run has started
-  // Ranks of which all chunks are there.
-  [[nodiscard]] static int32_t RanksOf(const ByRank& pushes);
+  // Chunks of the rank that are there.
   [[nodiscard]] static bool HasAll(const ByRank& pushes, int32_t rank);
+  [[nodiscard]] static int32_t ChunksOf(const ByRank& pushes, int32_t rank);
   void BeginRun(const SyncStep& step, WaitingPushes* given_up);
   void EndRun();
 
   Memory memory_;
-  std::map<int64_t, ByRank> waiting_;  // by step
+  std::map<int64_t, OfStep> waiting_;  // by step
 };
 
 }  // namespace halograph
