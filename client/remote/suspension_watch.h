@@ -19,9 +19,12 @@ class SuspensionWatch {
   SuspensionWatch(std::chrono::nanoseconds timeout, Clock::time_point now);
 
   // So much of the time since the last look was work of this thread's own.
-  void LeaveOut(std::chrono::nanoseconds worked) { last_ += worked; }
-  // One more thread's wait is watched, which began then, earlier than the last look perhaps.
-  void WatchSince(Clock::time_point began) { last_ = std::min(last_, began); }
+  void LeaveOut(std::chrono::nanoseconds worked) { worked_until_ = last_ += worked; }
+  // One more thread's wait is watched, which began then, earlier than the last look perhaps. Work
+  // that was left out stays so.
+  void WatchSince(Clock::time_point began) {
+    last_ = std::min(last_, std::max(began, worked_until_));
+  }
   [[nodiscard]] Clock::time_point last_look() const { return last_; }
   [[nodiscard]] Clock::time_point next_look() const { return last_ + pause_; }
   // How long the process did not run since the look before; 0 if that is less
@@ -32,6 +35,7 @@ class SuspensionWatch {
   std::chrono::nanoseconds pause_;
   std::chrono::nanoseconds gap_;
   Clock::time_point last_;
+  Clock::time_point worked_until_ = {};
 };
 
 // Work of the thread's own, from here to the end of its scope. A suspension within it is not

@@ -33,6 +33,18 @@ TEST(SuspensionWatchTest, WorkThatIsLeftOutIsNoGapAndTheRestIs) {
   }
 }
 
+TEST(SuspensionWatchTest, AWaitThatBeganEarlierIsWatchedButNotOverOwnWork) {
+  const SuspensionWatch::Clock::time_point begin{seconds(100)};
+  SuspensionWatch watch(seconds(1), begin);
+  watch.WatchSince(begin - seconds(5));
+  EXPECT_EQ(watch.Look(begin), seconds(5) - milliseconds(125));
+  watch.WatchSince(begin + seconds(5));
+  EXPECT_EQ(watch.last_look(), begin) << "later than the last look";
+  watch.LeaveOut(seconds(3));
+  watch.WatchSince(begin + seconds(1));
+  EXPECT_EQ(watch.Look(begin + seconds(3)), nanoseconds(0));
+}
+
 TEST(SuspensionWatchTest, WhoLooksMoreOftenIsNotSuspended) {
   SuspensionWatch::Clock::time_point now{};
   SuspensionWatch watch(seconds(1), now);
