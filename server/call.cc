@@ -222,11 +222,14 @@ class Call final : public grpc::ServerUnaryReactor {
     ticket_.ReleaseRequest();
     environment_.log->Answered(*context_, logged_, status, request_bytes_, reply_bytes_,
                                answering_);
-    if (absl::IsUnavailable(status)) {
+    const std::string reason = ReasonOf(status);
+    // Who hears when to try again may do so: nothing was done.
+    if (absl::IsUnavailable(status) && reason != kMaybeDone) {
       context_->AddTrailingMetadata(kPushbackKey, environment_.dispatcher->draining()
                                                       ? kPushbackDrainingMs
                                                       : kPushbackBusyMs);
     }
+    if (!reason.empty()) context_->AddTrailingMetadata(kReasonKey, reason);
     place_ = environment_.replies->Add(context_->c_call(), logged_.peer, now);
     Finish(ToGrpc(status));
   }

@@ -161,6 +161,19 @@ StatusOr<ReadSnapshotRequest> ParseReadSnapshotRequest(grpc::ByteBuffer* bytes) 
                              .max_bytes = message.max_bytes()};
 }
 
+StatusOr<uint32_t> ParseRegisterClientRequest(grpc::ByteBuffer* bytes) {
+  v1::RegisterClientRequest message;
+  HG_RETURN_IF_ERROR(Parse(bytes, &message));
+  return message.part();
+}
+
+StatusOr<grpc::ByteBuffer> ToRegisterClientReply(uint64_t client, int64_t lsn) {
+  v1::RegisterClientReply reply;
+  reply.set_client(client);
+  reply.set_lsn(lsn);
+  return Serialize(reply);
+}
+
 StatusOr<std::string> ParseSnapshotName(grpc::ByteBuffer* bytes) {
   v1::DeleteSnapshotRequest message;
   HG_RETURN_IF_ERROR(Parse(bytes, &message));

@@ -27,6 +27,8 @@ namespace halograph::server {
 // These two FailedPrecondition also: CheckNoImportMark, of a call that is no import's.
 [[nodiscard]] StatusOr<MutableTensorSpec> ParseCreateTensorRequest(grpc::ByteBuffer* bytes);
 [[nodiscard]] StatusOr<TensorRef> ParseDropTensorRequest(grpc::ByteBuffer* bytes);
+[[nodiscard]] StatusOr<uint32_t> ParseRegisterClientRequest(grpc::ByteBuffer* bytes);  // the part
+[[nodiscard]] StatusOr<grpc::ByteBuffer> ToRegisterClientReply(uint64_t client, int64_t lsn);
 struct SnapshotRequest {
   std::string name;
   std::optional<int64_t> step;

@@ -21,6 +21,12 @@ class KvCalls {
 
   Status Pull(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const;
   Status Push(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const;
+  Status RegisterClient(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
+    HG_ASSIGN_OR_RETURN(const uint32_t part, ParseRegisterClientRequest(bytes));
+    HG_ASSIGN_OR_RETURN(const RegisteredClient client, push_.Register(part, scope.limits));
+    HG_ASSIGN_OR_RETURN(*reply, ToRegisterClientReply(client.client, client.lsn));
+    return OkStatus();
+  }
   Status ReadTaskSet(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
     return AnswerReadTaskSet(context_, bytes, reply);
   }
@@ -145,6 +151,7 @@ constexpr auto kKvHandlers = std::to_array<MethodHandler<KvCalls>>({
     {Method::kPull, &KvCalls::Pull},
     {Method::kReadTaskSet, &KvCalls::ReadTaskSet},
     {Method::kPush, &KvCalls::Push},
+    {Method::kRegisterClient, &KvCalls::RegisterClient},
     {Method::kCreateTensor, &KvCalls::CreateTensor},
     {Method::kDropTensor, &KvCalls::DropTensor},
     {Method::kListTensors, &KvCalls::ListTensors},

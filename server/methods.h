@@ -32,6 +32,7 @@ inline constexpr auto kServedMethodRows = std::to_array<ServedMethodRow>({
     {Method::kPull, Lane::kWork, Admission::kQueued},
     {Method::kReadTaskSet, Lane::kWork, Admission::kQueued},
     {Method::kPush, Lane::kState, Admission::kQueued},
+    {Method::kRegisterClient, Lane::kState, Admission::kQueued},
     {Method::kCreateTensor, Lane::kSlow, Admission::kQueued},
     {Method::kDropTensor, Lane::kSlow, Admission::kQueued},
     {Method::kListTensors, Lane::kWork, Admission::kQueued},

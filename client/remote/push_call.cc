@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client/push_plan.h"
+#include "client/remote/register_call.h"
 #include "client/remote/state_call.h"
 #include "proto/wire/capabilities.h"
 #include "proto/wire/push.h"
@@ -59,12 +60,16 @@ class PushCalls : public std::enable_shared_from_this<PushCalls> {
     bool first = false;  // of its push to this partition
     PushClients::Numbers numbers = {};
     uint64_t sequence = 0;
-    int64_t lsn = 0;  // 0: it is not acknowledged
+    int64_t lsn = 0;          // 0: it is not acknowledged
+    bool maybe_done = false;  // an attempt before the last may have been applied
+    bool unknown = false;     // the part knows its client, or its number, no more
+    bool again = false;       // it was refused for that once, and had not been applied
   };
 
   // FailedPrecondition: an owner that does not know such pushes.
   [[nodiscard]] Status CheckKind(const RowPush& push) const;
   [[nodiscard]] Status Plan(std::span<const MutableTensor* const> tensors);
+  [[nodiscard]] bool LeftFor(size_t part) const;
   [[nodiscard]] bool Left() const;
   // The messages to a partition that the next round has.
   [[nodiscard]] std::vector<Sent> Next(size_t part);
@@ -72,6 +77,13 @@ class PushCalls : public std::enable_shared_from_this<PushCalls> {
   void GoOn(const Status& ended);
   void StartRound();
   void EndRound();
+  // A part forgot the client. Asks it for a new id: its LSN tells whether pushes were lost with the
+  // old one.
+  void AskWhatIsLost(const Status& ended);
+  // Ask the parts that the next round pushes to, and those that forgot the client, for ids, where
+  // they give some and there is none.
+  [[nodiscard]] std::vector<Rpc> RegisterCalls();
+  void StartPushes();
   [[nodiscard]] StatusOr<std::vector<PushMark>> Result(const Status& ended);
   [[nodiscard]] Rpc ToRpc(Sent* sent);
   [[nodiscard]] static std::string MakeRequest(const Sent& sent);
@@ -86,6 +98,9 @@ class PushCalls : public std::enable_shared_from_this<PushCalls> {
   std::deque<PushedTensor> shares_;           // of pushes_
   int rounds_ = 0;                            // begun
   std::vector<std::vector<Sent>> under_way_;  // this round's, by part
+  std::vector<std::vector<Sent>> again_;      // by part: they come before others
+  std::deque<bool> draws_;                    // by part: it gives this client no id
+  std::vector<bool> forgot_;                  // by part: it knew the client no more
 };
 
 Status PushCalls::CheckKind(const RowPush& push) const {
@@ -106,6 +121,9 @@ Status PushCalls::Plan(std::span<const MutableTensor* const> tensors) {
     HG_ASSIGN_OR_RETURN(owners_.emplace_back(), served_->OwnerSet(part));
     planned = std::min(planned, owners_.back().planned_bytes);
   }
+  again_.resize(owners_.size());
+  draws_.resize(owners_.size());
+  forgot_.resize(owners_.size());
   for (const RowPush& push : pushes_) HG_RETURN_IF_ERROR(CheckKind(push));
   for (size_t i = 0; i < pushes_.size(); ++i) {
     const RowPush& push = pushes_[i];
@@ -130,12 +148,24 @@ Status PushCalls::Plan(std::span<const MutableTensor* const> tensors) {
 }
 
 void PushCalls::GoOn(const Status& ended) {
+  if (std::find(forgot_.begin(), forgot_.end(), true) != forgot_.end()) return AskWhatIsLost(ended);
   if (ended.ok() && Left()) return StartRound();
   done_(Result(ended));
 }
 
+void PushCalls::AskWhatIsLost(const Status& ended) {
+  std::vector<Rpc> calls = RegisterCalls();
+  forgot_.assign(forgot_.size(), false);
+  if (calls.empty()) return GoOn(ended);
+  cluster_.rpc().Start(context_, std::move(calls),
+                       Posted(context_, [self = shared_from_this(), ended](const Status& status) {
+                         self->GoOn(absl::IsDataLoss(status) ? status : ended);
+                       }));
+}
+
 StatusOr<std::vector<PushMark>> PushCalls::Result(const Status& ended) {
   context_.stats.rounds += rounds_ > 0 ? kRoundsOfAnExchange : 0;
+  if (absl::IsDataLoss(ended)) return ended;
   for (const PushedTensor& share : shares_) {
     if (!share.status.ok()) return OfPush(share.status, pushes_, *share.push);
   }
@@ -148,17 +178,23 @@ StatusOr<std::vector<PushMark>> PushCalls::Result(const Status& ended) {
   return marks;
 }
 
+bool PushCalls::LeftFor(size_t part) const {
+  if (!again_[part].empty()) return true;
+  return std::any_of(shares_.begin(), shares_.end(),
+                     [part](const PushedTensor& share) { return share.left(part) > 0; });
+}
+
 bool PushCalls::Left() const {
-  return std::any_of(shares_.begin(), shares_.end(), [this](const PushedTensor& share) {
-    for (size_t part = 0; part < owners_.size(); ++part) {
-      if (share.left(part) > 0) return true;
-    }
-    return false;
-  });
+  for (size_t part = 0; part < owners_.size(); ++part) {
+    if (LeftFor(part)) return true;
+  }
+  return false;
 }
 
 std::vector<PushCalls::Sent> PushCalls::Next(size_t part) {
-  std::vector<Sent> messages;
+  std::vector<Sent> messages = std::exchange(again_[part], {});
+  std::erase_if(messages, [](const Sent& sent) { return !sent.of->status.ok(); });
+  if (!messages.empty()) return messages;
   const auto add = [&](PushedTensor& share, bool first) {
     const PushMessage& message = share.plan.messages()[part][share.sent[part]++];
     messages.push_back({.of = &share, .message = &message, .first = first});
@@ -179,6 +215,26 @@ std::vector<PushCalls::Sent> PushCalls::Next(size_t part) {
 }
 
 void PushCalls::StartRound() {
+  std::vector<Rpc> calls = RegisterCalls();
+  if (calls.empty()) return StartPushes();
+  cluster_.rpc().Start(context_, std::move(calls),
+                       Posted(context_, [self = shared_from_this()](const Status& status) {
+                         status.ok() ? self->StartPushes() : self->GoOn(status);
+                       }));
+}
+
+std::vector<Rpc> PushCalls::RegisterCalls() {
+  std::vector<Rpc> calls;
+  for (int part = 0; part < static_cast<int>(owners_.size()); ++part) {
+    const auto at = static_cast<size_t>(part);
+    if (!LeftFor(at) && !forgot_[at]) continue;
+    auto call = RegisterCall(&clients_, *served_, owners_[at], part, &draws_[at]);
+    if (call.has_value()) calls.push_back(*std::move(call));
+  }
+  return calls;
+}
+
+void PushCalls::StartPushes() {
   ++rounds_;
   std::vector<Rpc> calls;
   for (size_t part = 0; part < owners_.size(); ++part) {
@@ -207,15 +263,27 @@ void PushCalls::StartRound() {
 }
 
 void PushCalls::EndRound() {
-  for (const std::vector<Sent>& messages : under_way_) {
+  for (std::vector<Sent>& messages : under_way_) {
     bool all = true;
+    bool known = true;
+    for (Sent& sent : messages) {
+      const auto part = static_cast<size_t>(sent.message->part);
+      if (!std::exchange(sent.unknown, false)) continue;
+      known = false;
+      forgot_[part] = true;
+      if (sent.again) again_[part].push_back(sent);
+    }
     for (const Sent& sent : messages) {
       int64_t& lsn = sent.of->mark[static_cast<size_t>(sent.message->part)];
       lsn = std::max(lsn, sent.lsn);
       all = all && sent.lsn > 0;
     }
     const PushClients::Numbers& numbers = messages.front().numbers;
-    all ? clients_.Answered(numbers) : clients_.GiveUp(numbers);
+    if (!known) {
+      clients_.Forgotten(numbers);
+    } else {
+      all ? clients_.Answered(numbers) : clients_.GiveUp(numbers);
+    }
   }
   under_way_.clear();
 }
@@ -234,8 +302,13 @@ Rpc PushCalls::ToRpc(Sent* sent) {
     sent->lsn = reply.lsn;
     return OkStatus();
   };
+  rpc.maybe_done = &sent->maybe_done;
   // What others push goes on; the last one ends what is under way.
   rpc.on_error = [this, sent](int, const Status& error, std::vector<Rpc>*) {
+    sent->unknown = ReasonOf(error) == kTooOldToTell;
+    const bool first = !std::exchange(sent->again, sent->unknown && !sent->maybe_done);
+    if (sent->again && first) return OkStatus();
+    sent->again = false;
     if (sent->of->status.ok()) sent->of->status = error;
     const bool others = std::any_of(shares_.begin(), shares_.end(),
                                     [](const PushedTensor& share) { return share.status.ok(); });
@@ -254,7 +327,9 @@ std::string PushCalls::MakeRequest(const Sent& sent) {
                           .client = sent.numbers.client,
                           .sequence = sent.sequence,
                           .step = {},
-                          .dtype = static_cast<uint32_t>(push.dtype)};
+                          .dtype = static_cast<uint32_t>(push.dtype),
+                          .registered = sent.numbers.registered,
+                          .answered = sent.numbers.registered ? sent.numbers.answered : 0};
   if (push.step.has_value()) {
     header.step = wire::PushStep{.step = push.step->step,
                                  .rank = push.step->rank,

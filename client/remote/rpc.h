@@ -69,6 +69,8 @@ struct Rpc {
   // If set: after an attempt that the server may have done, though its answer did not come, an
   // error of this code says that it was done. The call has succeeded then, without a reply.
   std::optional<absl::StatusCode> done_before = {};
+  // If set: whether an attempt before the last may have been done, for on_error.
+  bool* maybe_done = nullptr;
   // If set: the call failed, and is not tried again, with `error` (server and call named), at
   // `server` last. Returns it, or another error, to end the batch; or puts other calls instead into
   // `more`, or takes note of it, and returns OK. On the client's own thread.

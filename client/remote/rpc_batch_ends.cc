@@ -148,6 +148,7 @@ void RpcBatch::FinishWithError(Task* task, const Status& error) {
   Status final_error = teller_.FinalError(*task, error);
   std::vector<Rpc> more;
   if (task->rpc.on_error) {
+    if (task->rpc.maybe_done != nullptr) *task->rpc.maybe_done = task->maybe_done;
     const OwnWork work(watch_);
     final_error = task->rpc.on_error(task->server, final_error, &more);
   }

@@ -71,7 +71,8 @@ Status RpcTeller::FinalError(const RpcTask& task, const Status& error) const {
                                              : fmt::format(" (request {}, trace {})",
                                                            task.request_id, ToString(trace_id_)));
   if (!absl::IsDeadlineExceeded(error) && task.last_error != error) {
-    return MakeStatus(error.code(), fmt::format("{}: {}{}", where, Message(error), end));
+    return WithReason(MakeStatus(error.code(), fmt::format("{}: {}{}", where, Message(error), end)),
+                      ReasonOf(error));
   }
   std::string text =
       fmt::format("{}: no {}answer within {}", where, task.rpc.continues ? "whole " : "",

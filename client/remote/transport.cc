@@ -116,8 +116,13 @@ class GrpcAttempt final : public Transport::Attempt {
       result.status = HandleCaught(on_reply);
       return result;
     }
-    result.status = ToStatus(status);
     const auto& trailers = context.GetServerTrailingMetadata();
+    const auto reason = trailers.find(kReasonKey);
+    result.status =
+        WithReason(ToStatus(status),
+                   reason == trailers.end()
+                       ? ""
+                       : Printable({reason->second.data(), reason->second.size()}, kNameShown));
     const auto pushback = trailers.find("grpc-retry-pushback-ms");
     int64_t milliseconds = 0;
     if (pushback != trailers.end() &&

@@ -1,5 +1,6 @@
-// The metadata that clients send with a call and servers read: keys that both sides spell alike.
-// All are optional. Part of the protocol: proto/halograph/v1/graph.proto.
+// The metadata that clients send with a call and servers read, and what servers send back: keys
+// that both sides spell alike. All are optional. Part of the protocol:
+// proto/halograph/v1/graph.proto.
 #pragma once
 
 namespace halograph {
@@ -19,5 +20,10 @@ inline constexpr char kTraceIdKey[] = "halograph-trace-id";
 inline constexpr char kRankKey[] = "halograph-rank";
 // The call was asked of another server of the part before; servers count such calls.
 inline constexpr char kFailedOverKey[] = "halograph-failed-over";
+
+// Of an error, behind it: its reason (common/base/status.h), a word for programs.
+inline constexpr char kReasonKey[] = "halograph-reason";
+// Such a reason, of UNAVAILABLE: the call was begun, and may have been done. Else nothing was done.
+inline constexpr char kMaybeDone[] = "maybe-done";
 
 }  // namespace halograph

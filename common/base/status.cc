@@ -3,8 +3,12 @@
 #include <cerrno>
 #include <system_error>
 
+#include "absl/strings/cord.h"
+
 namespace halograph {
 namespace {
+
+constexpr char kReason[] = "halograph/reason";
 
 absl::StatusCode CodeOfErrno(int error_number) {
   switch (error_number) {
@@ -29,9 +33,20 @@ absl::StatusCode CodeOfErrno(int error_number) {
 
 }  // namespace
 
+Status WithReason(Status status, std::string_view reason) {
+  if (!reason.empty()) status.SetPayload(kReason, absl::Cord(ToAbsl(reason)));
+  return status;
+}
+
+std::string ReasonOf(const Status& status) {
+  const auto reason = status.GetPayload(kReason);
+  return reason.has_value() ? std::string(*reason) : "";
+}
+
 Status Annotate(const Status& status, std::string_view context) {
   if (status.ok()) return status;
-  return MakeStatus(status.code(), fmt::format("{}: {}", context, Message(status)));
+  return WithReason(MakeStatus(status.code(), fmt::format("{}: {}", context, Message(status))),
+                    ReasonOf(status));
 }
 
 Status ErrnoStatus(int error_number, std::string_view what, std::string_view path) {

@@ -51,7 +51,12 @@ HALOGRAPH_DEFINE_ERROR(Unimplemented, kUnimplemented)
 HALOGRAPH_DEFINE_ERROR(Internal, kInternal)
 #undef HALOGRAPH_DEFINE_ERROR
 
-// The same code with "<context>: " in front of the message; OK stays OK.
+// A word for programs, beside the message, which is for people: what tells this error from others
+// of its code. It stays where a status is annotated or crosses the network.
+[[nodiscard]] Status WithReason(Status status, std::string_view reason);
+[[nodiscard]] std::string ReasonOf(const Status& status);  // empty: it has none
+
+// The same code with "<context>: " in front of the message, and the same reason; OK stays OK.
 [[nodiscard]] Status Annotate(const Status& status, std::string_view context);
 
 // The status of a failed system call: "<what> <path>: <strerror>", with the code that fits errno

@@ -63,6 +63,8 @@ class Scheduler {
   virtual ~Scheduler() = default;
   // Nanoseconds of a clock that never goes back.
   [[nodiscard]] virtual int64_t NowNs() const = 0;
+  // Seconds since 1970 of a clock that goes on over restarts, and that somebody may set.
+  [[nodiscard]] virtual int64_t WallSeconds() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Monitor> NewMonitor() = 0;
   // Lets other threads that are ready go first.
   virtual void Yield() = 0;

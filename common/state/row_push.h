@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "common/base/status.h"
 #include "common/graph/tensor_ref.h"
@@ -64,16 +65,25 @@ struct RowPush {
   std::span<const std::byte> rows = {};  // ids.size() rows of PushedRowBytes
 };
 
-// Who pushes: an id that the client drew by chance, and its own count of pushes to this store from
-// 1 upward. It sends number s when all up to s - kPushWindow have been answered for good. A push
-// that was applied already is acknowledged again, and changes nothing. A push that was refused has
-// not used its number: the next push may have it, as long as it is above the newest number less
-// kPushWindow, or nobody.
+// Who pushes, and its own count of pushes to this store from 1 upward. A push that was applied
+// already is acknowledged again, and changes nothing. A push that was refused has not used its
+// number: another push may have it, or nobody.
+//
+// The client's id was given to it (StateStore::RegisterClient), or it drew one by chance. Who has a
+// given one says with each push up to which number all are answered for good, or given up: it sends
+// none of them again, and numbers up to kPushWindow above that. Who drew its id sends number s when
+// all up to s - kPushWindow have been answered for good.
 struct PushId {
   uint64_t client = 0;
   uint64_t sequence = 0;
+  bool registered = false;  // the id was given
+  uint64_t answered = 0;    // of a given id; below `sequence`
 };
 inline constexpr int kPushWindow = 64;
+
+// Why a push is refused (ReasonOf) of which the store knows no more whether it was applied: its
+// client is not in the table, or its number is below those that are kept.
+inline constexpr std::string_view kTooOldToTell = "too-old-to-tell";
 
 // A push, who pushes it, and how long its memory is there.
 struct StatePush {

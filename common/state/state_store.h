@@ -53,11 +53,16 @@ struct StateOptions {
   int64_t segment_bytes = int64_t{64} << 20;   // of a log segment
   int64_t log_bytes = int64_t{1} << 30;        // a checkpoint is made before the log is longer
   int64_t max_push_bytes = int64_t{64} << 20;  // of one push
-  // Whose sequences are kept. One more, and the client that has not pushed for longest is
-  // forgotten: if it pushes again, it must begin with a new id. It is refused if its number is
-  // above kPushWindow; a lower one is taken for that of a new client, and applied even if it was
-  // before. So allow for all clients that may still repeat a push.
+  // Whose sequences are kept, of ids that were drawn. One more, and the client that has not pushed
+  // for longest is forgotten: if it pushes again, it must begin with a new id. It is refused if its
+  // number is above kPushWindow; a lower one is taken for that of a new client, and applied even if
+  // it was before. So allow for all clients that may still repeat a push.
   int max_clients = 4096;
+  // Of clients that were registered (RegisterClient), apart. One leaves for a new one, where there
+  // are as many, if it has not pushed for as long, and as many pushes of others came since.
+  int64_t max_registered_clients = 65'536;
+  int64_t client_age_s = int64_t{7} * 24 * 3600;
+  int64_t client_pushes = 1'000'000;
   // Copies of synchronous pushes that wait for other ranks. The one that completes a step is not
   // copied. And, apart, of pushes whose callers did not wait for their end: beyond, pushes wait
   // before they begin.
@@ -153,6 +158,7 @@ struct StateStats {
   // Taken since the store was opened, to tensors that were dropped too; of the rows each.
   int64_t taken_pushes = 0;
   int64_t taken_rows = 0;
+  int64_t registered_clients = 0;  // in the table
   int64_t checkpoints = 0;
   // Since the last checkpoint, or since the store was opened if none was made since.
   double checkpoint_age_seconds = 0;
@@ -231,6 +237,16 @@ class StateStore {
   // Drops a tensor, durably. NotFound naming what exists; DeadlineExceeded, Cancelled as Create.
   [[nodiscard]] virtual Status Drop(const TensorRef& ref, const WorkLimits& limits = {}) = 0;
 
+  // Registers a client under an id that the caller has drawn by chance, durably at every sync
+  // level: its pushes say PushId::registered. Gives the LSN of the moment: every push of the client
+  // has a larger one. The table keeps it through restarts, and does not forget it for others that
+  // draw their ids.
+  //   AlreadyExists       a client has the id: draw another
+  //   ResourceExhausted   there are max_registered_clients, and none may leave
+  //   Unavailable, DeadlineExceeded, Cancelled  as Push; it may be registered
+  [[nodiscard]] virtual StatusOr<int64_t> RegisterClient(uint64_t client,
+                                                         const WorkLimits& limits) = 0;
+
   // Logs and applies pushes; returns when they are as durable as options.sync says. A synchronous
   // push is applied with its step: its answer says that it is logged.
   //
@@ -246,7 +262,10 @@ class StateStore {
   //   OutOfRange          an id not owned here
   //   FailedPrecondition  a step that is over; world sizes that differ; a rank that pushes a step
   //                       twice; a run that another one followed; a sequence number used twice for
-  //                       different pushes (two clients with one id); a client that was forgotten
+  //                       different pushes (two clients with one id). With the reason
+  //                       kTooOldToTell: a registered client that is not in the table, a drawn one
+  //                       that is not and begins with a number above kPushWindow, or a number that
+  //                       is below those that are kept
   //   ResourceExhausted   larger than max_push_bytes, or a sequence number or step further ahead
   //                       than kPushWindow; or its copy has no room among those that wait for
   //                       other ranks: the step that is due and its missing ranks are named. Or its

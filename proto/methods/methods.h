@@ -26,6 +26,7 @@ enum class Method : uint8_t {
   kPull,
   kReadTaskSet,
   kPush,
+  kRegisterClient,
   kCreateTensor,
   kDropTensor,
   kListTensors,
@@ -91,6 +92,9 @@ inline constexpr auto kMethodRows = std::to_array<MethodRow>({
     // Its numbers tell the server that it has been applied before.
     {Method::kPush, "/halograph.v1.KVService/Push", RequestBound::kMessage, true, Right::kPush,
      wire::kMutableTensors},
+    // Repeated, it gives another id: the first one is nobody's.
+    {Method::kRegisterClient, "/halograph.v1.KVService/RegisterClient", RequestBound::kSmall, true,
+     Right::kPush, wire::kRegisteredClients},
     {Method::kCreateTensor, "/halograph.v1.KVService/CreateTensor", RequestBound::kSmall, true,
      Right::kCreate, wire::kMutableTensors},
     {Method::kDropTensor, "/halograph.v1.KVService/DropTensor", RequestBound::kSmall, true,

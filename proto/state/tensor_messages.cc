@@ -130,6 +130,7 @@ void ToProto(int part, const StateStats& stats, v1::PartState* out) {
   out->set_replayed_pushes(stats.replayed_pushes);
   out->set_checkpoints(stats.checkpoints);
   out->set_checkpoint_age_seconds(stats.checkpoint_age_seconds);
+  out->set_registered_clients(stats.registered_clients);
 }
 
 StatusOr<StateStats> ToStats(const v1::PartState& wire) {
@@ -141,6 +142,7 @@ StatusOr<StateStats> ToStats(const v1::PartState& wire) {
                    .syncs = wire.syncs(),
                    .recovery_seconds = wire.recovery_seconds(),
                    .replayed_pushes = wire.replayed_pushes(),
+                   .registered_clients = wire.registered_clients(),
                    .checkpoints = wire.checkpoints(),
                    .checkpoint_age_seconds = wire.checkpoint_age_seconds()};
   for (const v1::TensorState& of_tensor : wire.tensors()) {

@@ -18,6 +18,7 @@ inline constexpr std::string_view kTaskSetRows = "task-set-rows";
 inline constexpr std::string_view kMutableTensors = "mutable-tensors";
 inline constexpr std::string_view kReadSnapshot = "read-snapshot";
 inline constexpr std::string_view kPushBits = "push-bits";
+inline constexpr std::string_view kRegisteredClients = "registered-clients";
 inline constexpr std::string_view kListPages = "list-pages";
 
 }  // namespace halograph::wire

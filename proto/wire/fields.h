@@ -115,7 +115,9 @@ enum : uint32_t {
   kStep,
   kIds,
   kDType,
-  kRows
+  kRows,
+  kRegistered,
+  kAnswered
 };
 }
 

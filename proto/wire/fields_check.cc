@@ -96,6 +96,8 @@ HALOGRAPH_SAME(push_request, PushRequest, Step);
 HALOGRAPH_SAME(push_request, PushRequest, Ids);
 static_assert(push_request::kDType == v1::PushRequest::kDtypeFieldNumber);
 HALOGRAPH_SAME(push_request, PushRequest, Rows);
+HALOGRAPH_SAME(push_request, PushRequest, Registered);
+HALOGRAPH_SAME(push_request, PushRequest, Answered);
 HALOGRAPH_SAME(sync_step, SyncStep, Step);
 HALOGRAPH_SAME(sync_step, SyncStep, Rank);
 HALOGRAPH_SAME(sync_step, SyncStep, WorldSize);

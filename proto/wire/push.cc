@@ -75,6 +75,12 @@ bool ReadHeaderField(Reader& in, uint32_t tag, PushHeader* header) {
     case Tag(f::kDType, kVarint):
       header->dtype = static_cast<uint32_t>(in.Varint());
       return true;
+    case Tag(f::kRegistered, kVarint):
+      header->registered = in.Varint() != 0;
+      return true;
+    case Tag(f::kAnswered, kVarint):
+      header->answered = in.Varint();
+      return true;
     default:
       return false;
   }
@@ -197,7 +203,7 @@ std::string WritePushReply(const PushReply& reply) {
 
 size_t PushHeaderBytes(const PushHeader& header) {
   namespace f = push_request;
-  constexpr size_t kNumbers = 6;  // edge, part, kind, client, sequence, dtype
+  constexpr size_t kNumbers = 8;  // edge, part, kind, client, sequence, dtype, the two at the end
   constexpr size_t kLengths = 2;  // before ids and rows
   return FieldBytes(f::kType, header.type.size()) + FieldBytes(f::kName, header.name.size()) +
          (kNumbers + kLengths) * (1 + kLongestVarint) +
@@ -216,6 +222,10 @@ std::string WritePushRequest(const PushHeader& header, const PushRows& rows) {
   message.AppendSmall(2 * kLongestVarint,
                       [&](std::byte* out) { return PutNumber(f::kDType, header.dtype, out); });
   AppendRows(rows, &message);
+  message.AppendSmall(2 * (1 + kLongestVarint), [&](std::byte* out) {
+    out = PutNumber(f::kRegistered, header.registered ? 1 : 0, out);
+    return PutNumber(f::kAnswered, header.answered, out);
+  });
   return message.Take();
 }
 

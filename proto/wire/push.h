@@ -39,6 +39,8 @@ struct PushHeader {
   uint64_t sequence = 0;
   std::optional<PushStep> step = {};
   uint32_t dtype = 0;  // as v1.DType
+  bool registered = false;
+  uint64_t answered = 0;
 };
 
 // ---- as a server reads it --------------------------------------------------------------------

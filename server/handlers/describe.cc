@@ -38,7 +38,7 @@ Description Describe(const ServedGraph& graph, int64_t max_message_bytes,
        {wire::kSampleGroupKeys, wire::kSampleEdgeIds, wire::kSampleWeights, wire::kSampleEdgePieces,
         wire::kSampleRule, wire::kSampleDegrees, wire::kSampleColumns, wire::kSampleDeltaIds,
         wire::kTaskSetRows, wire::kMutableTensors, wire::kReadSnapshot, wire::kPushBits,
-        wire::kListPages}) {
+        wire::kListPages, wire::kRegisteredClients}) {
     description.capabilities.emplace_back(capability);
   }
   description.task_rows = RowsOfTaskSets(graph);

@@ -1,6 +1,7 @@
 #include "server/handlers/push.h"
 
 #include <memory>
+#include <random>
 #include <utility>
 
 namespace halograph::server {
@@ -15,7 +16,10 @@ StatusOr<StatePush> ToStatePush(wire::PushRequest owned) {
                               .ids = request->ids,
                               .dtype = static_cast<DType>(header.dtype),
                               .rows = request->rows.span()},
-                     .id = {header.client, header.sequence},
+                     .id = {.client = header.client,
+                            .sequence = header.sequence,
+                            .registered = header.registered,
+                            .answered = header.answered},
                      .kept = request};
   if (header.step.has_value()) {
     const wire::PushStep& step = *header.step;
@@ -28,8 +32,8 @@ StatusOr<StatePush> ToStatePush(wire::PushRequest owned) {
   }
   if (header.client == 0 || header.sequence == 0) {
     return InvalidArgument(
-        "{}: client {}, sequence {}: a client draws its id by chance, not 0, and counts its pushes "
-        "to a part from 1",
+        "{}: client {}, sequence {}: a client has an id of RegisterClient or draws one by chance, "
+        "not 0, and counts its pushes to a part from 1",
         of_store.push.tensor.ToString(), header.client, header.sequence);
   }
   if (header.kind > static_cast<uint32_t>(PushKind::kBits)) {
@@ -39,19 +43,38 @@ StatusOr<StatePush> ToStatePush(wire::PushRequest owned) {
   return of_store;
 }
 
+uint64_t DrawClient() {
+  std::random_device device;
+  uint64_t drawn = 0;
+  while (drawn == 0) drawn = (uint64_t{device()} << 32) | device();
+  return drawn;
+}
+
 }  // namespace
+
+StatusOr<StateStore*> PushHandler::StoreOf(const std::string& what, uint32_t part) const {
+  if (states_ == nullptr) return NoStateFolder(what);
+  StateStore* const store = states_->Find(part);
+  if (store != nullptr) return store;
+  return OutOfRange("{}: part {} is not served here; this server serves {}: ask the owner", what,
+                    part, graph_->parts_text());
+}
+
+StatusOr<RegisteredClient> PushHandler::Register(uint32_t part, const WorkLimits& limits) const {
+  HG_ASSIGN_OR_RETURN(StateStore* const store, StoreOf("a client", part));
+  for (;;) {
+    const uint64_t client = DrawClient();
+    const StatusOr<int64_t> lsn = store->RegisterClient(client, limits);
+    if (lsn.ok()) return RegisteredClient{client, *lsn};
+    if (!absl::IsAlreadyExists(lsn.status())) return lsn.status();
+  }
+}
 
 StatusOr<PushReceipt> PushHandler::Push(wire::PushRequest request, const WorkLimits& limits) const {
   const TensorRef tensor = {request.header.edge, request.header.type, request.header.name};
-  if (states_ == nullptr) return NoStateFolder(tensor.ToString());
-  const uint32_t part = request.header.part;
+  HG_ASSIGN_OR_RETURN(StateStore* const store, StoreOf(tensor.ToString(), request.header.part));
   HG_ASSIGN_OR_RETURN(const StatePush of_store, ToStatePush(std::move(request)));
   const RowPush& push = of_store.push;
-  StateStore* const store = states_->Find(part);
-  if (store == nullptr) {
-    return OutOfRange("{}: part {} is not served here; this server serves {}: ask the owner",
-                      push.tensor.ToString(), part, graph_->parts_text());
-  }
   HG_RETURN_IF_ERROR(states_->CheckPush(push.tensor, push.kind));
   return store->Push(of_store, limits);
 }

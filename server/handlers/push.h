@@ -1,5 +1,9 @@
-// KVService/Push without its wire: rows for one mutable tensor in one part. Immutable; thread-safe.
+// KVService/Push and RegisterClient without their wire: rows for one mutable tensor in one part,
+// and who pushes them. Immutable; thread-safe.
 #pragma once
+
+#include <cstdint>
+#include <string>
 
 #include "common/base/cancel.h"
 #include "common/base/status.h"
@@ -8,6 +12,11 @@
 #include "server/handlers/served_graph.h"
 
 namespace halograph::server {
+
+struct RegisteredClient {
+  uint64_t client = 0;
+  int64_t lsn = 0;  // of the moment
+};
 
 class PushHandler {
  public:
@@ -22,7 +31,13 @@ class PushHandler {
   [[nodiscard]] StatusOr<PushReceipt> Push(wire::PushRequest request,
                                            const WorkLimits& limits) const;
 
+  // A client with a new id, as StateStore::RegisterClient; FailedPrecondition, OutOfRange as Push.
+  [[nodiscard]] StatusOr<RegisteredClient> Register(uint32_t part, const WorkLimits& limits) const;
+
  private:
+  // FailedPrecondition, OutOfRange as above, naming `what`.
+  [[nodiscard]] StatusOr<StateStore*> StoreOf(const std::string& what, uint32_t part) const;
+
   const ServedGraph* graph_;
   PartStates* states_;
 };

@@ -151,6 +151,9 @@ void AddStateMetrics(const std::shared_ptr<const ServedGraph>& graph, const Serv
               OfStates(states, [](const StateStats& s) { return s.recovery_seconds; }));
   add->Gauges("halograph_state_replayed_pushes", kNone, "Pushes that the last start replayed.",
               part, OfStates(states, [](const StateStats& s) { return s.replayed_pushes; }));
+  add->Gauges("halograph_state_registered_clients", kNone,
+              "Clients that are registered to push; beyond --state-clients they draw their ids.",
+              part, OfStates(states, [](const StateStats& s) { return s.registered_clients; }));
   add->Gauges("halograph_state_memory_bytes", kBytes, "Rows and optimizer state in memory.", part,
               OfStates(states, MemoryOf));
   add->Counters("halograph_state_pushes_total", kNone, "Pushes taken.", part,

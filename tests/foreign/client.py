@@ -9,17 +9,15 @@ from harness import programs
 from stubs import load
 
 WINDOW = 64  # a number is sent when all up to this many before it have been answered
+TOO_OLD = "too-old-to-tell"
 # Of a server that is started again soon.
 OPTIONS = [("grpc.initial_reconnect_backoff_ms", 20), ("grpc.min_reconnect_backoff_ms", 20),
            ("grpc.max_reconnect_backoff_ms", 50), ("grpc.use_local_subchannel_pool", 1)]
 
 
-def pushback_ms(failed):
-    """What a busy server asks for."""
-    for name, value in failed.trailing_metadata() or ():
-        if name == "grpc-retry-pushback-ms":
-            return int(value)
-    return 0
+def told(failed, key, otherwise):
+    """What a server says behind an error."""
+    return next((value for name, value in failed.trailing_metadata() or () if name == key), otherwise)
 
 
 class Connection:
@@ -97,20 +95,35 @@ class Trouble:
 
 
 class Pusher:
-    """One client of one part, for one thread."""
+    """One client of one part, for one thread. `registered`: the part gives it its id; else it draws
+    one; not said: by chance."""
 
-    def __init__(self, connection, part, draw, trouble=Trouble(), progress=None):
+    def __init__(self, connection, part, draw, trouble=Trouble(), progress=None, registered=None):
+        self.registered = draw.random() < 0.5 if registered is None else registered
         self.connection, self.part, self.draw, self.trouble = connection, part, draw, trouble
         self.progress = progress or Progress()
         self.answers = queue.Queue()
         self.done = []  # in the order of the answers
-        self.repeated = self.cancelled = self.largest_lsn = 0
+        self.repeated = self.cancelled = self.largest_lsn = self.too_old = 0
         self.begin_anew()
 
     def begin_anew(self):
-        """After an error that ended a push for good. The largest LSN is the part's, and stays."""
-        self.client, self.sequence = self.draw.randrange(1, 2**64), 0
+        """At first; with a drawn id after an error that ended a push for good. The largest LSN is the
+        part's, and stays."""
+        self.client, self.sequence, self.answered = self.draw.randrange(1, 2**64), 0, 0
+        if self.registered:
+            given = self.connection.call(self.connection.kv.RegisterClient,
+                                         load().kv.RegisterClientRequest(part=self.part))
+            if given.lsn <= self.largest_lsn:
+                raise AssertionError(f"LSN {given.lsn} after {self.largest_lsn}: pushes were lost")
+            self.client, self.largest_lsn = given.client, given.lsn
         self.open, self.newest = {}, []  # by number; acknowledged ones, too
+
+    def give_up(self):
+        """What is under way is never sent again."""
+        self.open = {}
+        if not self.registered:
+            self.begin_anew()
 
     def push_all(self, requests, in_flight=8):
         """Until each is acknowledged."""
@@ -131,6 +144,9 @@ class Pusher:
     def start(self, request):
         self.sequence += 1
         request.part, request.client, request.sequence = self.part, self.client, self.sequence
+        if self.registered:
+            self.answered = min(self.open, default=self.sequence) - 1
+            request.registered, request.answered = True, self.answered
         sent = self.open[self.sequence] = Sent(request, self.largest_lsn)
         self.newest = [*self.newest, sent][-WINDOW:]
         self.send(sent)
@@ -145,18 +161,23 @@ class Pusher:
         codes = self.connection.codes
         if call.code() == codes.OK:
             self.acknowledged(sent, call.result())
+        elif told(call, "halograph-reason", "") == TOO_OLD and self.may_be_too_old(sent):
+            self.too_old += 1
         elif call.code() not in (codes.UNAVAILABLE, codes.DEADLINE_EXCEEDED, codes.CANCELLED):
             call.result()  # raises it
         elif sent.lsn is None and not sent.calls:
-            threading.Event().wait(pushback_ms(call) / 1000)
+            threading.Event().wait(int(told(call, "grpc-retry-pushback-ms", 0)) / 1000)
             self.send(sent)
         self.make_trouble()
 
+    def may_be_too_old(self, sent):
+        """Of a second call, which came when the number was among those that are kept no more."""
+        kept_above = self.answered if self.registered else self.sequence - WINDOW
+        return sent.lsn is not None and sent.request.sequence <= kept_above
+
     def acknowledged(self, sent, reply):
         if sent.lsn is not None:
-            # The second call may have come when the number was one of the newest no more.
-            newest = sent.request.sequence > self.sequence - WINDOW
-            if reply.lsn < sent.lsn or newest and reply.lsn != sent.lsn:
+            if reply.lsn != sent.lsn:
                 raise AssertionError(f"LSN {sent.lsn}, then {reply.lsn}: {sent.request}")
             self.repeated += reply.applied_before
             return

@@ -5,7 +5,7 @@ import os
 import random
 
 import stubs
-from client import Pusher
+from client import Pusher, told
 from cluster import Cluster, differences, wanted_images, wanted_rows
 from exactly_once import Scene
 from harness.cora_in_two import CoraInTwoTest
@@ -31,8 +31,9 @@ class ForeignBase(CoraInTwoTest):
         self.addCleanup(cluster.close)
         return cluster
 
-    def pushers(self, cluster, name="pusher"):
-        return [Pusher(cluster.connections[part], part, random.Random(f"{self.seed}/{name}/{part}"))
+    def pushers(self, cluster, name="pusher", registered=None):
+        return [Pusher(cluster.connections[part], part, random.Random(f"{self.seed}/{name}/{part}"),
+                       registered=registered)
                 for part in range(cluster.parts)]
 
     def assert_rows(self, cluster, tensor, why=""):
@@ -47,7 +48,7 @@ class ForeignBase(CoraInTwoTest):
                              f"{tensor.spec.name} in part {part} of snapshot {snapshot}")
             yield steps
 
-    def assert_refused(self, code, call, *mentioned):
+    def assert_refused(self, code, call, *mentioned, reason=""):
         import grpc
         with self.assertRaises(grpc.RpcError) as caught:
             call()
@@ -55,6 +56,7 @@ class ForeignBase(CoraInTwoTest):
                          caught.exception.details())
         for word in mentioned:
             self.assertIn(word, caught.exception.details())
+        self.assertEqual(reason, told(caught.exception, "halograph-reason", ""))
 
     # ---- exactly once ------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import stubs
 stubs.run_where_grpc_is()
 
 # pylint: disable=wrong-import-position
+from client import TOO_OLD
 from cluster import differences
 from harness import programs
 from placement import hash_place
@@ -24,34 +25,40 @@ class ForeignClientTest(ForeignBase):
     def test_pushes_are_applied_once_though_servers_are_killed_and_answers_are_lost(self):
         self.push_while_servers_are_killed(self.seed, clients=3, count=60, kills=4)
 
-    def test_what_is_refused_changes_nothing_and_a_new_client_goes_on(self):
+    def test_what_is_refused_changes_nothing_and_the_client_goes_on(self):
         cluster = self.serve()
         kv, graph = self.kv, self.dtypes
-        (pusher, _) = self.pushers(cluster)
         tensor = cluster.create(spec("rows", kv.PLACEMENT_RANGE, 1, graph.DTYPE_FLOAT32,
                                      optimizers()["none"], rows=8))
 
         def add(ids, values, **other):
             return kv.PushRequest(**{"name": "rows", "kind": kv.PUSH_ADD, "ids": ids, **other,
                                      "dtype": graph.DTYPE_FLOAT32, "rows": tensor.dtype.encode(values)})
-        tensor.apply([add([0, 1], [1.5, 2.5])])
-        pusher.push(add([0, 1], [1.5, 2.5]))
-        for code, request in (
-                ("NOT_FOUND", add([0], [1], name="none")), ("OUT_OF_RANGE", add([0, 4], [1, 1])),
-                ("OUT_OF_RANGE", add([0, 8], [1, 1])), ("INVALID_ARGUMENT", add([0, 1], [1, 1, 1])),
-                ("INVALID_ARGUMENT", add([0, 1], [1, float("nan")])),
-                ("INVALID_ARGUMENT", add([0, 1], [1, float("-inf")])),
-                ("INVALID_ARGUMENT", add([0], [1], kind=kv.PUSH_GRADIENT))):
-            self.assert_refused(code, lambda: pusher.push(request))
-            pusher.begin_anew()
-        for _ in range(65):  # number 1 is one of the newest no more
-            tensor.apply([add([2], [0.25])])
-            pusher.push(add([2], [0.25]))
-        old, other, far = (add([2], [7], part=0, client=pusher.client, sequence=number)
-                           for number in (1, 65, 65 + 65))
-        self.assertTrue(pusher.connection.push(old.SerializeToString()).applied_before)
-        for code, request in (("FAILED_PRECONDITION", other), ("RESOURCE_EXHAUSTED", far)):
-            self.assert_refused(code, lambda: pusher.connection.push(request.SerializeToString()))
+        for registered in (False, True):
+            (pusher, _) = self.pushers(cluster, registered=registered)
+            tensor.apply([add([0, 1], [1.5, 2.5])])
+            pusher.push(add([0, 1], [1.5, 2.5]))
+            for code, request in (
+                    ("NOT_FOUND", add([0], [1], name="none")), ("OUT_OF_RANGE", add([0, 4], [1, 1])),
+                    ("OUT_OF_RANGE", add([0, 8], [1, 1])), ("INVALID_ARGUMENT", add([0, 1], [1, 1, 1])),
+                    ("INVALID_ARGUMENT", add([0, 1], [1, float("nan")])),
+                    ("INVALID_ARGUMENT", add([0, 1], [1, float("-inf")])),
+                    ("INVALID_ARGUMENT", add([0], [1], kind=kv.PUSH_GRADIENT))):
+                self.assert_refused(code, lambda: pusher.push(request))
+                pusher.give_up()
+            for _ in range(65):  # number 1 is one of the newest no more
+                tensor.apply([add([2], [0.25])])
+                pusher.push(add([2], [0.25]))
+            last = pusher.sequence
+            old, other, far, unknown = (
+                add([2], [7], part=0, client=client, sequence=number, registered=registered)
+                for client, number in ((pusher.client, 1), (pusher.client, last),
+                                       (pusher.client, last + 65), (pusher.client ^ 1, 70)))
+            for code, request, reason in (
+                    ("FAILED_PRECONDITION", old, TOO_OLD), ("FAILED_PRECONDITION", other, ""),
+                    ("RESOURCE_EXHAUSTED", far, ""), ("FAILED_PRECONDITION", unknown, TOO_OLD)):
+                self.assert_refused(code, lambda: pusher.connection.push(request.SerializeToString()),
+                                    reason=reason)
         self.assert_rows(cluster, tensor)
 
     def test_steps_are_whole_and_in_order_though_servers_are_killed_within_them(self):

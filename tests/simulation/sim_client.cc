@@ -1,6 +1,7 @@
 #include "tests/simulation/sim_client.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -86,6 +87,7 @@ PushRecord* SimClient::NewPush(int server, int tensor) {
   push.tensor = tensor;
   push.client_id = client_id_;
   push.sequence = of.next_sequence++;
+  push.registered = world_->plan.registered;
   const IdRange ids = world_->IdsOf(server);
   const MutableTensorSpec& spec = world_->plan.tensors[static_cast<size_t>(tensor)];
   // Long ones go over several blocks of the log. Sums of the values are rounded, so that order
@@ -167,6 +169,13 @@ bool SimClient::MayGo(const PushRecord& push) const {
   return true;
 }
 
+uint64_t SimClient::AnsweredBefore(const OfServer& server, const PushRecord& push) {
+  for (const PushRecord* before : server.pushes) {
+    if (before == &push || before->answered_lsn < 0) return before->sequence - 1;
+  }
+  return 0;
+}
+
 int64_t SimClient::RetryDelayNs() { return random_.Between(20, 120) * kMillisecond; }
 
 void SimClient::SendDue() {
@@ -179,6 +188,9 @@ void SimClient::SendDue() {
       call->server = push->server;
       call->push = push;
       call->losses = server.losses;
+      if (push->registered && !std::exchange(push->sent, true)) {
+        push->answered = AnsweredBefore(server, *push);
+      }
       push->next_try_ns = now_ns + RetryDelayNs();
       world_->network.Send(world_->EndOfClient(index_), push->server, call);
     }
@@ -219,6 +231,9 @@ void SimClient::Receive(const Call& answer) {
 void SimClient::ForgetLsns(int server) {
   OfServer& of = servers_[static_cast<size_t>(server)];
   std::fill(of.last_lsn.begin(), of.last_lsn.end(), 0);
+  for (PushRecord* push : of.pushes) {
+    if (push->answered_lsn < 0) push->sent = false;  // less is answered than it said
+  }
   ++of.losses;
 }
 

@@ -14,6 +14,9 @@ class SimClient {
  public:
   SimClient(World* world, int index, uint64_t seed);
 
+  // Its id at a server.
+  [[nodiscard]] uint64_t id() const { return client_id_; }
+
   // The body of its thread: all steps and batches, then it answers for lost pushes until the run is
   // over.
   void Run();
@@ -46,6 +49,8 @@ class SimClient {
   void SendDue();
   void Receive(const Call& answer);
   [[nodiscard]] bool MayGo(const PushRecord& push) const;
+  // Up to here all its pushes to the server are answered.
+  [[nodiscard]] static uint64_t AnsweredBefore(const OfServer& server, const PushRecord& push);
   [[nodiscard]] int64_t RetryDelayNs();
   [[nodiscard]] bool AllDone() const;
 

@@ -52,6 +52,8 @@ void SimEnv::Crash() { machine_->CrashNow(machine_->planned_kind_); }
 
 int64_t SimEnv::NowNs() const { return machine_->scheduler_->now_ns(); }
 
+int64_t SimEnv::WallSeconds() const { return NowNs() / kSecond; }
+
 std::unique_ptr<Monitor> SimEnv::NewMonitor() {
   return MakeMonitor(
       machine_->scheduler_, [this](const char* what) { static_cast<void>(Enter(what, 0, false)); },

@@ -48,6 +48,7 @@ class SimEnv : public Env, private Scheduler {
 
  private:
   [[nodiscard]] int64_t NowNs() const override;
+  [[nodiscard]] int64_t WallSeconds() const override;
   [[nodiscard]] std::unique_ptr<Monitor> NewMonitor() override;
   void Yield() override { static_cast<void>(Enter("yield", 0, false)); }
   [[nodiscard]] std::unique_ptr<RunningThread> Start(std::string_view name,

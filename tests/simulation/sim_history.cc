@@ -24,8 +24,8 @@ bool RefusedForGood(const Status& status) {
 
 }  // namespace
 
-ServerHistory::ServerHistory(const std::vector<ModelTensor>& tensors)
-    : tensors_(tensors), beginning_(tensors) {}
+ServerHistory::ServerHistory(const std::vector<ModelTensor>& tensors, int64_t first_lsn)
+    : tensors_(tensors), beginning_(tensors), first_lsn_(first_lsn), settled_lsn_(first_lsn) {}
 
 void ServerHistory::PushBegins(PushRecord* push) {
   ++push->calls;
@@ -143,13 +143,12 @@ StoreModel ServerHistory::StateAt(int64_t lsn) const {
 }
 
 bool ServerHistory::FollowsLost(const PushRecord& push, int64_t lsn) const {
-  if (!push.step.has_value()) return false;
   for (auto it = log_.upper_bound(lsn); it != log_.end(); ++it) {
     const PushRecord& lost = *it->second;
-    if (lost.client_id == push.client_id && lost.tensor == push.tensor &&
-        lost.sequence < push.sequence) {
-      return true;
-    }
+    if (lost.client_id != push.client_id) continue;
+    const bool step_before =
+        push.step.has_value() && lost.tensor == push.tensor && lost.sequence < push.sequence;
+    if (step_before || lost.sequence <= push.answered) return true;
   }
   return false;
 }

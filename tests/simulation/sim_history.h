@@ -37,7 +37,8 @@ struct Recovered {
 
 class ServerHistory {
  public:
-  explicit ServerHistory(const std::vector<ModelTensor>& tensors);
+  // Pushes have LSNs above `first_lsn`: those up to it are of other records.
+  ServerHistory(const std::vector<ModelTensor>& tensors, int64_t first_lsn);
 
   // A call of Push begins; it returned in a process that lives. "" or what is wrong.
   void PushBegins(PushRecord* push);
@@ -57,7 +58,8 @@ class ServerHistory {
 
   // Pushes that may be in the log with an unknown LSN.
   [[nodiscard]] std::vector<PushRecord*> Unsettled() const { return begun_; }
-  // Whether the client sent it after a push that is not in the log up to `lsn`, and awaited that.
+  // Whether the client sent it after a push that is not in the log up to `lsn`, and awaited that: a
+  // step before, or one that it says is answered.
   [[nodiscard]] bool FollowsLost(const PushRecord& push, int64_t lsn) const;
   // The life is over, and the next one found this. Acknowledged pushes that may be lost, and are,
   // go to `lost` and count as never acknowledged. "" or what is wrong.
@@ -67,7 +69,9 @@ class ServerHistory {
   // All pushes of the log up to `lsn` applied. Requires that the life has just begun, or that all
   // calls have returned OK.
   [[nodiscard]] StoreModel StateAt(int64_t lsn) const;
-  [[nodiscard]] int64_t last_lsn() const { return log_.empty() ? 0 : log_.rbegin()->first; }
+  [[nodiscard]] int64_t last_lsn() const {
+    return log_.empty() ? first_lsn_ : log_.rbegin()->first;
+  }
   [[nodiscard]] size_t num_logged() const { return log_.size(); }
   [[nodiscard]] int64_t num_lost() const { return num_lost_; }
   [[nodiscard]] int64_t num_judged_pulls() const { return num_judged_pulls_; }
@@ -105,7 +109,8 @@ class ServerHistory {
   std::vector<ModelTensor> tensors_;
   StoreModel beginning_;
   Log log_;
-  int64_t settled_lsn_ = 0;  // up to here every push of the log is known
+  const int64_t first_lsn_;
+  int64_t settled_lsn_;  // up to here every push of the log is known
 
   int64_t ticket_ = 0;  // orders what begins and returns
 

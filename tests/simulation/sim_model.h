@@ -21,6 +21,9 @@ struct PushRecord {
   int tensor = 0;
   uint64_t client_id = 0;
   uint64_t sequence = 0;
+  bool registered = false;  // client_id, as the next
+  uint64_t answered = 0;
+  bool sent = false;
   PushKind kind = PushKind::kGradient;
   std::optional<SyncStep> step;
   std::vector<int64_t> ids;

@@ -38,7 +38,7 @@ SimServer::SimServer(World* world, int index, uint64_t seed)
       index_(index),
       random_(seed),
       machine_(&world->scheduler, 1 + index, random_.Bits()),
-      history_(TensorsOf(*world, index)) {
+      history_(TensorsOf(*world, index), world->plan.registered ? world->plan.num_clients : 0) {
   machine_.disk().MakeDurableFolder("/state");
 }
 
@@ -53,6 +53,11 @@ StateOptions SimServer::Options() const {
   options.log_bytes = plan.log_bytes;
   options.max_image_bytes = plan.max_image_bytes;
   options.max_push_bytes = int64_t{1} << 16;
+  if (!plan.registered) return options;
+  options.max_clients = 1;
+  options.max_registered_clients = plan.num_clients;
+  options.client_age_s = plan.age_counts ? int64_t{1} << 40 : 0;
+  options.client_pushes = plan.age_counts ? 0 : int64_t{1} << 40;
   return options;
 }
 
@@ -140,8 +145,51 @@ bool SimServer::Open() {
     }
     return false;
   }
+  if (!RegisterClients()) return false;
   JudgeLife();
   return !world_->failed();
+}
+
+bool SimServer::RegisterClients() {
+  if (!world_->plan.registered) return true;
+  for (const auto& client : world_->clients) {
+    const Status registered = store_->RegisterClient(client->id(), {}).status();
+    if (machine_.crashed()) return false;
+    if (registered.ok() || absl::IsAlreadyExists(registered)) continue;
+    if (!excused()) {
+      world_->Fail(fmt::format("server {}: cannot register a client: {}", index_,
+                               halograph::ToString(registered)));
+    }
+    return false;
+  }
+  return true;
+}
+
+void SimServer::RegisterOneMore() {
+  const Status refused = store_->RegisterClient(random_.Bits(), {}).status();
+  if (machine_.crashed() || absl::IsResourceExhausted(refused) || excused()) return;
+  world_->Fail(fmt::format("server {}: a client had to leave the table, or: {}", index_,
+                           halograph::ToString(refused)));
+}
+
+void SimServer::PushAsTwin() {
+  std::vector<const PushRecord*> acknowledged;
+  for (const PushRecord& push : world_->pushes) {
+    if (push.server == index_ && push.promised && push.lsn > 0) acknowledged.push_back(&push);
+  }
+  if (acknowledged.empty()) return;
+  PushRecord twin = *acknowledged[random_.Below(acknowledged.size())];
+  twin.kind = PushKind::kAdd;
+  twin.step = std::nullopt;
+  twin.ids = {world_->IdsOf(index_).begin};
+  const MutableTensorSpec& spec = world_->plan.tensors[static_cast<size_t>(twin.tensor)];
+  twin.values.assign(static_cast<size_t>(spec.dim), 12345);
+  const Status refused = store_->Push(RequestOf(twin), Within(kPushLimitNs)).status();
+  if (machine_.crashed()) return;
+  ++world_->statistics.twins;
+  if (absl::IsFailedPrecondition(refused) || absl::IsDeadlineExceeded(refused)) return;
+  world_->Fail(fmt::format("server {}: another push with the number of {}: {}", index_,
+                           twin.ToString(), halograph::ToString(refused)));
 }
 
 StatusOr<StoreRows> SimServer::AllRows(StateStore& store) const {
@@ -172,7 +220,12 @@ void SimServer::JudgeLife() {
   }
   recovered.rows = std::move(*rows);
   std::vector<std::pair<PushRecord*, StatusOr<PushReceipt>>> again;
-  for (PushRecord* push : history_.Unsettled()) {
+  std::vector<PushRecord*> unsettled = history_.Unsettled();
+  if (world_->plan.registered) {  // what one says is answered comes before it
+    std::stable_sort(unsettled.begin(), unsettled.end(),
+                     [](const auto* a, const auto* b) { return a->sequence < b->sequence; });
+  }
+  for (PushRecord* push : unsettled) {
     if (history_.FollowsLost(*push, recovered.lsn)) {
       recovered.in_log[push] = false;
       continue;
@@ -308,7 +361,10 @@ StatePush SimServer::RequestOf(const PushRecord& push) const {
                    .step = push.step,
                    .ids = push.ids,
                    .rows = std::as_bytes(std::span(push.values))},
-          .id = {push.client_id, push.sequence}};
+          .id = {.client = push.client_id,
+                 .sequence = push.sequence,
+                 .registered = push.registered,
+                 .answered = push.answered}};
 }
 
 void SimServer::AnswerPushes(const std::vector<std::shared_ptr<const Call>>& calls) {
@@ -381,6 +437,10 @@ void SimServer::Administrate() {
           [this] { return ends(); });
       if (ends()) return;
     }
+    if (random_.Chance(0.2)) PushAsTwin();
+    if (machine_.crashed()) return;
+    if (world_->plan.registered && random_.Chance(0.2)) RegisterOneMore();
+    if (machine_.crashed()) return;
     if (std::exchange(makes_room_, false)) {
       DeleteSnapshot();
     } else if (random_.Chance(0.6)) {

@@ -31,7 +31,9 @@ class SimServer {
   [[nodiscard]] const ServerHistory& history() const { return history_; }
 
  private:
-  bool Open();       // false: it did not open; try again
+  bool Open();  // false: it did not open; try again
+  // Registers the clients, before any of them pushes. False: as Open.
+  [[nodiscard]] bool RegisterClients();
   void JudgeLife();  // of the life before, in the store that has just been opened
   void Serve();
   void Work();          // a thread that answers calls
@@ -47,6 +49,10 @@ class SimServer {
   void AnswerPushes(const std::vector<std::shared_ptr<const Call>>& calls);
   void AnswerPush(const Call& call, const StatusOr<PushReceipt>& receipt, Call* answer);
   void AnswerPull(const Call& call, Call* answer);
+  // One registered client more, though the table is full and none may leave.
+  void RegisterOneMore();
+  // Another push with the id and number of one that was acknowledged.
+  void PushAsTwin();
   void MakeSnapshot();
   void KeepSteps();  // a thread that makes snapshots of steps
   void DeleteSnapshot();

@@ -74,6 +74,10 @@ Plan MakePlan(uint64_t seed) {
   constexpr int64_t kImages[] = {1, 100, 1000, int64_t{64} << 20};
   plan.max_image_bytes = kImages[random.Below(4)];
   plan.in_memory = random.Chance(0.5) ? plan.tensors.size() : random.Below(2);
+  // By a seed of its own: what it adds leaves the plans of old seeds as they are.
+  Random of_clients(Mix(seed) + 2);
+  plan.registered = of_clients.Chance(0.5);
+  plan.age_counts = of_clients.Chance(0.5);
   // Many ranks that wait for a step in pulls leave no thread of a server to who is to push it.
   const bool few = plan.num_clients <= 4;
   if (plan.tensors.size() > 2 && few && random.Chance(0.6)) plan.step_tensors = 2;

@@ -34,7 +34,9 @@ struct Plan {
   int64_t segment_bytes = 0;
   int64_t log_bytes = 0;
   int64_t max_image_bytes = 0;
-  size_t in_memory = 0;  // the first tensors whose rows have room there
+  size_t in_memory = 0;     // the first tensors whose rows have room there
+  bool registered = false;  // the ids of clients, of which drawn ones would be forgotten soon
+  bool age_counts = false;  // registered clients never leave for their age; else for few pushes
   bool power_losses = false;
   bool disk_faults = false;
   bool bit_rot = false;
@@ -63,6 +65,7 @@ struct RunStatistics {
   int64_t checkpoints = 0;
   int64_t snapshots = 0;
   int64_t step_snapshots = 0;  // of them
+  int64_t twins = 0;           // pushes with the id and number of another one, which were refused
   int64_t lost = 0;            // acknowledged pushes that power losses took, as the level allows
   double simulated_seconds = 0;
 };

@@ -35,6 +35,7 @@ struct Totals {
     sum.checkpoints += run.checkpoints;
     sum.snapshots += run.snapshots;
     sum.step_snapshots += run.step_snapshots;
+    sum.twins += run.twins;
     sum.lost += run.lost;
     sum.simulated_seconds += run.simulated_seconds;
   }
@@ -42,13 +43,14 @@ struct Totals {
     std::printf(
         "%ld seeds: %ld calls, %ld pushes, %ld pulls, %ld crashes (%ld power losses, %ld in "
         "recovery), %ld restarts, %ld disk faults, %ld flipped bits (%ld refused), %ld messages "
-        "dropped, %ld doubled, %ld checkpoints, %ld snapshots (%ld of steps), %ld pushes lost as "
+        "dropped, %ld doubled, %ld checkpoints, %ld snapshots (%ld of steps), %ld twins, %ld "
+        "pushes lost as "
         "allowed, %.0f "
         "simulated seconds\n",
         seeds, sum.calls, sum.pushes, sum.pulls, sum.crashes, sum.power_losses,
         sum.crashes_in_recovery, sum.restarts, sum.disk_faults, sum.flipped_bits,
         sum.refused_damage, sum.messages_dropped, sum.messages_doubled, sum.checkpoints,
-        sum.snapshots, sum.step_snapshots, sum.lost, sum.simulated_seconds);
+        sum.snapshots, sum.step_snapshots, sum.twins, sum.lost, sum.simulated_seconds);
   }
 };
 
@@ -77,11 +79,12 @@ TEST(SimulationTest, EverySeedKeepsWhatIsPromised) {
   EXPECT_GE(totals.sum.crashes_in_recovery, seeds / 40);
   EXPECT_GE(totals.sum.checkpoints, seeds / 4);
   EXPECT_GE(totals.sum.step_snapshots, seeds / 8);
+  EXPECT_GE(totals.sum.twins, seeds / 4);
 }
 
 // Of the engine and the plans of that day.
 TEST(SimulationTest, SeedsThatFailedOncePass) {
-  for (const uint64_t seed : {2, 108, 201, 1746, 5866}) {
+  for (const uint64_t seed : {2, 108, 201, 360, 1746, 5866}) {
     RunStatistics run;
     EXPECT_EQ("", RunPlan(MakePlan(seed), &run));
   }

@@ -53,6 +53,11 @@ class SystemScheduler : public Scheduler {
                std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
+  [[nodiscard]] int64_t WallSeconds() const override {
+    return std::chrono::duration_cast<std::chrono::seconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  }
   [[nodiscard]] std::unique_ptr<Monitor> NewMonitor() override {
     return std::make_unique<SystemMonitor>();
   }

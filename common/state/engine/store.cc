@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/call_metadata.h"
 #include "common/graph/tensor_ref.h"
 #include "common/state/engine/admin_turn.h"
 #include "common/state/helper_threads.h"
@@ -72,7 +73,7 @@ Status Store::Create(const MutableTensorSpec& spec, const WorkLimits& limits) {
   HG_RETURN_IF_ERROR(MakeTensors({{number, spec}}, &used, &made));
   LiveTensor& tensor = *made.at(number);
   HG_RETURN_IF_ERROR(tensor.InitializeRows(RowSet(tensor.positions.size())));
-  HG_RETURN_IF_ERROR(Written(catalogue_->AddTensor({number, spec})));
+  HG_RETURN_IF_ERROR(FailUnlessFull(catalogue_->AddTensor({number, spec})));
   const MonitorLock lock(*monitor_);
   memory_bytes_ = used;
   by_name_.emplace(spec.ref, made.at(number));
@@ -110,16 +111,16 @@ Status Store::Drop(const TensorRef& ref, const WorkLimits& limits) {
     HG_ASSIGN_OR_RETURN(tensor, Find(ref));
   }
   HG_RETURN_IF_ERROR(log_->failure());
-  HG_RETURN_IF_ERROR(Written(catalogue_->RemoveTensor(tensor->number)));
+  HG_RETURN_IF_ERROR(FailUnlessFull(catalogue_->RemoveTensor(tensor->number)));
   const MonitorLock lock(*monitor_);
   Forget(*tensor);
   return OkStatus();
 }
 
-Status Store::Written(Status status) {
-  // On a full disk nothing has changed. Else what counts is not known until a restart.
-  if (!status.ok() && !absl::IsResourceExhausted(status)) log_->Fail(status);
-  return status;
+Status Store::FailUnlessFull(const Status& status) {
+  if (status.ok() || absl::IsResourceExhausted(status)) return status;
+  log_->Fail(status);
+  return WithReason(log_->failure(), kMaybeDone);
 }
 
 void Store::Forget(LiveTensor& tensor) {
@@ -263,6 +264,7 @@ StateStats Store::stats(const TensorRange& range) const {
   stats.replayed_pushes = log.replayed;
   stats.taken_pushes = taken_pushes_;
   stats.taken_rows = taken_rows_;
+  stats.registered_clients = static_cast<int64_t>(clients_.registered());
   stats.checkpoints = checkpoints_;
   stats.checkpoint_age_seconds =
       static_cast<double>(env_.scheduler().NowNs() - checkpointed_ns_) * 1e-9;

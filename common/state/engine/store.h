@@ -55,6 +55,8 @@ class Store : public StateStore {
 
   [[nodiscard]] Status Create(const MutableTensorSpec& spec, const WorkLimits& limits) override;
   [[nodiscard]] Status Drop(const TensorRef& ref, const WorkLimits& limits) override;
+  [[nodiscard]] StatusOr<int64_t> RegisterClient(uint64_t client,
+                                                 const WorkLimits& limits) override;
   [[nodiscard]] std::vector<StatusOr<PushReceipt>> Push(std::span<const StatePush> pushes,
                                                         const WorkLimits& limits) override;
   [[nodiscard]] Status Pull(const TensorRef& ref, std::span<const int64_t> ids,
@@ -90,6 +92,7 @@ class Store : public StateStore {
   };
   // A push of a call. What it borrows is the caller's, or its own if the caller may leave.
   struct PushUnderWay;
+  struct Registration;
   using UnderWay = std::vector<std::shared_ptr<PushUnderWay>>;
   // Counts the bytes of a push whose caller has left, until it is destroyed.
   class LateBytes;
@@ -180,6 +183,12 @@ class Store : public StateStore {
   [[nodiscard]] Status ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* own,
                                  const PushedRows& own_rows);
 
+  // store_clients.cc; these require monitor_.
+  // As Admit, of a registration: the client that leaves the table for it; 0: none.
+  [[nodiscard]] StatusOr<uint64_t> AdmitClient(uint64_t client, const WorkLimits& limits);
+  [[nodiscard]] ClientTable::Room RoomForClients() const;
+  void LogRegistration(const std::shared_ptr<Registration>& registration) noexcept;
+
   // store_checkpoint.cc; the caller has the admin turn.
   [[nodiscard]] bool NextIsWhole() const;
   // Of now; null: without a name.
@@ -195,10 +204,11 @@ class Store : public StateStore {
                                     std::unique_ptr<CheckpointWriter> writer,
                                     const WorkLimits& limits, SnapshotInfo* info);
   [[nodiscard]] StatusOr<int64_t> WriteFile(int64_t number, const Moments& moments,
-                                            const std::string& clients,
+                                            const ClientTable::Saved& clients,
                                             std::unique_ptr<CheckpointWriter> writer);
   [[nodiscard]] StatusOr<int64_t> WriteSections(const std::filesystem::path& path,
-                                                const Moments& moments, const std::string& clients,
+                                                const Moments& moments,
+                                                const ClientTable::Saved& clients,
                                                 std::unique_ptr<CheckpointWriter> writer);
   [[nodiscard]] Status SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snapshot,
                                 const std::vector<CatalogueTensor>* tensors);
@@ -211,7 +221,6 @@ class Store : public StateStore {
   [[nodiscard]] Status KeepAside(const CatalogueSnapshot& snapshot);
   void CheckpointIfLong();
   // These need no admin turn.
-  void FailUnlessFull(const Status& status);  // of writing a file
   [[nodiscard]] Status WriteImages(Moments moments, CheckpointWriter* writer) const;
   void ReachNow(Moment& moment);  // requires monitor_, as the next
   void Reach(Moment& moment, int64_t lsn);
@@ -266,9 +275,11 @@ class Store : public StateStore {
                                         const TensorMap& restored, const Patience& patience);
 
   // store.cc
-  // What a write of the catalogue returned. After an error that leaves unknown what counts, the log
-  // has failed.
-  [[nodiscard]] Status Written(Status status);
+  // What a write of the catalogue or of a checkpoint returned. On a full disk nothing else has
+  // changed. After any other error what is on the disk is unknown:
+  // the log has failed, and that is what the caller is told (Unavailable, with the reason
+  // kMaybeDone).
+  [[nodiscard]] Status FailUnlessFull(const Status& status);
   [[nodiscard]] Status AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
                                     const WorkLimits& limits) const;  // requires monitor_
   // Every push of the tensor up to here is in its rows. Requires monitor_.

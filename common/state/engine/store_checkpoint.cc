@@ -210,13 +210,13 @@ void Store::ReleaseMoments(CheckpointUnderWay& own, bool written) {
 
 Status Store::WriteMoments(CheckpointUnderWay& own, std::unique_ptr<CheckpointWriter> writer,
                            const WorkLimits& limits, SnapshotInfo* info) {
-  std::string clients;
+  ClientTable::Saved clients;
   CheckpointInfo next;
   Moments moments = own.moments;
   bool aside = false;
   {
     const MonitorLock lock(*monitor_);
-    clients_.Save(&clients);
+    clients = clients_.Save();
     next.lsn = last_lsn_;
     aside = counts_ != &own;
     std::erase_if(moments, [](const auto& moment) { return moment->tensor->progress.dropped; });
@@ -276,7 +276,8 @@ Status Store::Name(const CheckpointInfo& next, const CatalogueSnapshot* snapshot
   KeptSnapshots::List snapshots = snapshots_.list();
   if (snapshot != nullptr) snapshots.push_back(*made = snapshots_.Share(*snapshot));
   const std::set<int64_t> named = NamedBy(next, snapshots);
-  Status set = Written(catalogue_->SetCheckpoint(next, LeftBeside(named), snapshot, tensors));
+  Status set =
+      FailUnlessFull(catalogue_->SetCheckpoint(next, LeftBeside(named), snapshot, tensors));
   if (set.ok()) SetNamedFiles(named);
   // A full disk gets back what the file took.
   if (absl::IsResourceExhausted(set)) RemoveUnusedFiles();
@@ -284,25 +285,17 @@ Status Store::Name(const CheckpointInfo& next, const CatalogueSnapshot* snapshot
 }
 
 StatusOr<int64_t> Store::WriteFile(int64_t number, const Moments& moments,
-                                   const std::string& clients,
+                                   const ClientTable::Saved& clients,
                                    std::unique_ptr<CheckpointWriter> writer) {
   unused_.insert(number);  // until the catalogue names it
   StatusOr<int64_t> bytes = WriteSections(FilePath(number), moments, clients, std::move(writer));
-  if (bytes.ok()) {
-    file_bytes_[number] = *bytes;
-  } else {
-    FailUnlessFull(bytes.status());
-  }
+  if (!bytes.ok()) return FailUnlessFull(bytes.status());
+  file_bytes_[number] = *bytes;
   return bytes;
 }
 
-void Store::FailUnlessFull(const Status& status) {
-  // A full disk ends this file only; whatever else failed, what is on the disk is unknown.
-  if (!absl::IsResourceExhausted(status)) log_->Fail(status);
-}
-
 StatusOr<int64_t> Store::WriteSections(const std::filesystem::path& path, const Moments& moments,
-                                       const std::string& clients,
+                                       const ClientTable::Saved& clients,
                                        std::unique_ptr<CheckpointWriter> writer) {
   if (writer == nullptr) {
     HG_ASSIGN_OR_RETURN(writer,
@@ -312,7 +305,7 @@ StatusOr<int64_t> Store::WriteSections(const std::filesystem::path& path, const 
   std::vector<TensorMoment> at;
   for (const auto& moment : moments) at.push_back(moment->at);
   HG_RETURN_IF_ERROR(writer->AddMoments(at));
-  HG_RETURN_IF_ERROR(writer->AddClients(BytesOf(clients)));
+  HG_RETURN_IF_ERROR(writer->AddClients(clients));
   for (const auto& moment : moments) {
     for (const auto& push : moment->waiting) HG_RETURN_IF_ERROR(writer->AddWaiting(*push));
   }

@@ -15,10 +15,14 @@ namespace {
 
 Status CheckOptions(const StateOptions& options) {
   const std::pair<const char*, int64_t> positive[] = {
-      {"segment_bytes", options.segment_bytes},     {"log_bytes", options.log_bytes},
-      {"max_push_bytes", options.max_push_bytes},   {"max_clients", options.max_clients},
-      {"max_image_bytes", options.max_image_bytes}, {"max_tensors", options.max_tensors},
+      {"segment_bytes", options.segment_bytes},
+      {"log_bytes", options.log_bytes},
+      {"max_push_bytes", options.max_push_bytes},
+      {"max_clients", options.max_clients},
+      {"max_image_bytes", options.max_image_bytes},
+      {"max_tensors", options.max_tensors},
       {"max_snapshots", options.max_snapshots},
+      {"max_registered_clients", options.max_registered_clients},
   };
   for (const auto& [name, value] : positive) {
     if (value <= 0) return InvalidArgument("{} is {}; it must be above 0", name, value);
@@ -124,7 +128,10 @@ Status Store::LoadCheckpoint() {
     }
     return OkStatus();
   };
-  visitor.clients = [&](std::span<const std::byte> table) { return clients_.Load(table); };
+  visitor.clients = [&](std::span<const std::byte> table) { return clients_.LoadDrawn(table); };
+  visitor.registered = [&](std::span<const std::byte> table) {
+    return clients_.LoadRegistered(table);
+  };
   visitor.waiting = [&](const LogRecord& record) { return LoadWaiting(record); };
   return ReadCheckpoint(FilePath(checkpoint_.files.back()), env_.files(), visitor);
 }
@@ -204,8 +211,9 @@ Status Store::OpenLog() {
 Status Store::Replay(const LogRecord& record) {
   if (record.lsn > checkpoint_.lsn) {
     last_lsn_ = record.lsn;
-    clients_.Add(record.id, record.Digest(), record.lsn);
+    clients_.Take(record);
   }
+  if (record.registers) return OkStatus();
   const auto found = tensors_.find(record.tensor);
   if (found == tensors_.end()) return OkStatus();  // it was dropped
   const auto before = applied_before_.find(record.tensor);

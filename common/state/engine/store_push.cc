@@ -134,10 +134,11 @@ Store::UnderWay Store::Append(const UnderWay& all, size_t* next,
     push.status = Admit(push, limits);
     if (!push.status.ok() || push.repeated) continue;
     push.record.lsn = push.logged.lsn;
+    push.record.second = push.logged.second = env_.scheduler().WallSeconds();
     records.push_back(&push.record);
     appended.push_back(all[*next]);
     last_lsn_ = push.logged.lsn;
-    clients_.Add(push.logged.id, push.logged.Digest(), last_lsn_);
+    clients_.Take(push.logged);
     push.work = Plan(*push.tensor, push.logged);
   }
   log_->Append(records);

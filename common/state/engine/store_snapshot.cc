@@ -69,7 +69,7 @@ Status Store::DeleteSnapshot(const std::string& name, const WorkLimits& limits) 
   KeptSnapshots::List rest = snapshots_.list();
   std::erase_if(rest, [&](const auto& snapshot) { return snapshot->info.name == name; });
   const std::set<int64_t> named = NamedBy(checkpoint_, rest);
-  HG_RETURN_IF_ERROR(Written(catalogue_->RemoveSnapshot(name, LeftBeside(named))));
+  HG_RETURN_IF_ERROR(FailUnlessFull(catalogue_->RemoveSnapshot(name, LeftBeside(named))));
   {
     const MonitorLock lock(*monitor_);
     snapshots_.Remove(name);
@@ -155,14 +155,14 @@ Status Store::TensorsOf(const KeptSnapshot& snapshot, TensorMap* tensors) {
 Status Store::SwitchToSnapshot(const KeptSnapshot& snapshot, const std::vector<TensorMoment>& then,
                                const TensorMap& restored, const Patience& patience) {
   // A file without rows says where the tensors stand from now on, and who pushed what until now.
-  std::string clients;
+  ClientTable::Saved clients;
   CheckpointInfo next;
   Moments moments;
   int64_t number = 0;
   {
     const MonitorLock lock(*monitor_);
     number = next_file_++;
-    clients_.Save(&clients);
+    clients = clients_.Save();
     next.lsn = last_lsn_;
     next.first_lsn = last_lsn_ + 1;
     for (const TensorMoment& at : then) {

@@ -237,9 +237,7 @@ Status Store::WriteCaptured(CheckpointUnderWay& own, const Moments& captured,
     }
     return WriteImages(captured, writer->get());
   };
-  Status written = write();
-  if (!written.ok()) FailUnlessFull(written);
-  return written;
+  return FailUnlessFull(write());
 }
 
 void Store::EndSnapshotsOfSteps(const Status& why) {

@@ -7,20 +7,22 @@
 namespace halograph {
 
 StateOptions ToStateOptions(const StateFolderOptions& options, int64_t max_push_bytes) {
-  return {.folder = options.folder,
-          .sync = options.sync,
-          .sync_interval_ns = options.sync_interval.count(),
-          .memory_bytes = options.memory,
-          .segment_bytes = options.segment_bytes,
-          .log_bytes = options.log_bytes,
-          .max_push_bytes = max_push_bytes,
-          .max_waiting_bytes = options.waiting > 0
-                                   ? options.waiting
-                                   : std::max(options.memory / 4, int64_t{64} << 20),
-          .max_tensors = options.tensors,
-          .max_snapshots = options.snapshots,
-          .fall_back_to = options.fall_back_to,
-          .accept_loss = options.accept_loss};
+  return {
+      .folder = options.folder,
+      .sync = options.sync,
+      .sync_interval_ns = options.sync_interval.count(),
+      .memory_bytes = options.memory,
+      .segment_bytes = options.segment_bytes,
+      .log_bytes = options.log_bytes,
+      .max_push_bytes = max_push_bytes,
+      .max_registered_clients = options.clients,
+      .client_age_s = std::chrono::duration_cast<std::chrono::seconds>(options.client_age).count(),
+      .max_waiting_bytes =
+          options.waiting > 0 ? options.waiting : std::max(options.memory / 4, int64_t{64} << 20),
+      .max_tensors = options.tensors,
+      .max_snapshots = options.snapshots,
+      .fall_back_to = options.fall_back_to,
+      .accept_loss = options.accept_loss};
 }
 
 void AddStateRows(OptionTable& rows, StateFolderOptions* o, std::string_view whose) {
@@ -60,6 +62,14 @@ void AddStateRows(OptionTable& rows, StateFolderOptions* o, std::string_view who
   rows.Add("state-snapshots", &o->snapshots,
            "snapshots that a part may have; beyond them none is taken")
       .AtLeast(1);
+  rows.Add("state-clients", &o->clients,
+           "registered clients that a part may have, 1.6 KB each in memory; beyond them clients "
+           "draw their ids, which are forgotten sooner")
+      .AtLeast(1);
+  rows.Add("client-age", &o->client_age,
+           "how long a registered client stays known that does not push: it leaves for another one "
+           "then, if 1,000,000 pushes of others came since")
+      .Range(std::chrono::seconds(1), std::chrono::hours(24 * 366));
   rows.AddBytes("state-waiting", &o->waiting,
                 "memory for synchronous pushes that wait for other ranks, of all tensors; beyond: "
                 "RESOURCE_EXHAUSTED")

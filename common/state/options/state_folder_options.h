@@ -22,6 +22,8 @@ struct StateFolderOptions {
   int64_t waiting = 0;  // of all parts; 0: a quarter of `memory`, at least 64 MiB
   int64_t tensors = StateOptions{}.max_tensors;  // of each part, as the next
   int64_t snapshots = StateOptions{}.max_snapshots;
+  int64_t clients = StateOptions{}.max_registered_clients;
+  std::chrono::nanoseconds client_age = std::chrono::seconds(StateOptions{}.client_age_s);
   std::vector<std::string> fall_back_to;                 // as StateOptions has it
   bool accept_loss = false;                              // likewise
   int64_t segment_bytes = StateOptions{}.segment_bytes;  // no option: tests have small logs

@@ -124,13 +124,13 @@ TEST_F(StateTest, APartThatComesBackWithoutPushesIsNoticed) {
   ASSERT_TRUE(Push(*stores.rows, {3}, {2}).ok());
   const auto mark = Push(*stores.rows, {3}, {4});
   ASSERT_TRUE(mark.ok()) << ToString(mark.status()) << ": it came back with all";
-  EXPECT_EQ(mark->at(0), 3);
+  EXPECT_EQ(mark->at(0), 4);  // the client is 1
   restart([&] {
     std::filesystem::remove_all(state);
     std::filesystem::rename(copy, state);
   });
-  const std::vector<std::string> texts = {"part 0 came back without pushes", "acknowledged LSN 3",
-                                          "LSN 2 to a new push", "snapshot"};
+  const std::vector<std::string> texts = {"part 0 came back without pushes", "acknowledged LSN 4",
+                                          "LSN 3 after that", "snapshot"};
   ExpectError(Push(*stores.rows, {3}, {8}).status(), absl::StatusCode::kDataLoss, texts);
   ExpectError(Push(*stores.rows, {3}, {8}).status(), absl::StatusCode::kDataLoss, texts);
   ExpectError(PullRows(*stores.rows, {3}, *mark).status(), absl::StatusCode::kDataLoss, texts);
@@ -159,11 +159,45 @@ TEST_F(StateTest, ANewStateFolderIsNoticedUnlessNothingIsMissed) {
   ASSERT_TRUE(Push(*stores.rows, {3}, {1}).ok());
   renew();
   ExpectError(Push(*stores.rows, {3}, {1}).status(), absl::StatusCode::kDataLoss,
-              {address, "part 0", "acknowledged LSN 2", "LSN 1 to a new push"});
+              {address, "part 0", "acknowledged LSN 3", "LSN 1 after that"});
   ASSERT_TRUE(stores.admin->Drop(kEmb, context).ok());
   renew();
   EXPECT_TRUE(Push(*stores.rows, {3}, {1}).ok()) << "what it pushed before was dropped";
   EXPECT_TRUE(Push(*stores.rows, {3}, {1}).ok());
+}
+
+// Many others must not make a part forget a client that may repeat a push.
+TEST_F(StateTest, AClientRegistersWithEachPart) {
+  const auto server = Serve(graph_, {}, WithState());
+  const Stores stores = Open(Options({server->address()}));
+  ASSERT_TRUE(Create(*stores.admin).ok());
+  for (int times = 0; times < 3; ++times) {
+    ASSERT_TRUE(Push(*stores.rows, {3, 199}, {1, 2}).ok());
+  }
+  const Status refused = Push(*stores.rows, {3}, {NAN}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  ASSERT_TRUE(Push(*stores.rows, {3}, {1}).ok());
+  const auto status = AskStatus(Options({server->address()}));
+  for (const Json& method : status[0].methods) {
+    if (method["method"] == "KVService/RegisterClient") {
+      EXPECT_EQ(method["calls"], 2);
+    }
+  }
+}
+
+TEST_F(StateTest, AClientDrawsItsIdWhereThereIsNoRoomToRegister) {
+  server::ServerOptions options = WithState();
+  options.state.clients = 1;
+  const auto server = Serve(graph_, {}, options);
+  const Stores first = Open(Options({server->address()}));
+  const Stores second = Open(Options({server->address()}));
+  ASSERT_TRUE(Create(*first.admin).ok());
+  ASSERT_TRUE(Push(*first.rows, {3}, {1}).ok());
+  CapturedLog log;
+  ASSERT_TRUE(Push(*second.rows, {3}, {2}).ok());
+  EXPECT_THAT(log.End(), testing::HasSubstr("does not register this client, which draws an id"));
+  ASSERT_TRUE(Push(*first.rows, {3}, {4}).ok());
+  EXPECT_THAT(*PullRows(*first.rows, {3}), ElementsAre(-7));
 }
 
 TEST_F(StateTest, RestoresDropsAndRestartsLoseNothing) {
@@ -458,8 +492,9 @@ TEST_F(StateTest, StatusShowsWhatEachPartHas) {
   EXPECT_EQ(first.tensors[0].spec, Spec(4));
   EXPECT_EQ(first.tensors[0].pushes, 1);
   EXPECT_EQ(first.tensors[0].pushed_rows, 1);
-  EXPECT_EQ(first.lsn, 1);
-  EXPECT_EQ(statuses[0].state.at(1).lsn, 0);
+  EXPECT_EQ(first.lsn, 2) << "of the client, and of its push";
+  EXPECT_EQ(first.registered_clients, 1);
+  EXPECT_EQ(statuses[0].state.at(1).lsn, 0) << "nothing was pushed there";
   EXPECT_EQ(statuses[0].serving, "topology,features,tasks,state");
   EXPECT_THAT(FormatTable(statuses), HasSubstr("node node / emb"));
   EXPECT_EQ(ToJson(statuses)[0]["state"][0]["tensors"][0]["pushes"], 1);

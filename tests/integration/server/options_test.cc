@@ -51,6 +51,10 @@ TEST(ServerOptionsTest, EachValueOutOfBoundsIsNamed) {
   options.state.tensors = 7;
   options.state.snapshots = 0;
   EXPECT_THAT(Message(options.Validate()), HasSubstr("--state-snapshots is 0"));
+  options.state.clients = 5;
+  options.state.client_age = std::chrono::minutes(3);
+  EXPECT_EQ(options.State().max_registered_clients, 5);
+  EXPECT_EQ(options.State().client_age_s, 180);
   EXPECT_EQ(options.State().max_tensors, 7);
   EXPECT_EQ(options.State().max_snapshots, 0);
   options = Valid();

@@ -68,6 +68,40 @@ TEST(PushClientsTest, WhatWasGivenUpMakesAnotherClient) {
   EXPECT_EQ(clients.Take(1, 1, {})->client, other.client);
 }
 
+TEST(PushClientsTest, AGivenIdGoesOnAfterWhatWasGivenUp) {
+  PushClients clients(2);
+  ASSERT_TRUE(clients.AskForId(0)->Register(77, 5).ok());
+  EXPECT_EQ(clients.AskForId(0), nullptr);
+  EXPECT_NE(clients.AskForId(1), nullptr);
+  const Numbers first = clients.Take(0, 5, {}).value();
+  EXPECT_EQ(first.client, 77U);
+  EXPECT_TRUE(first.registered);
+  EXPECT_EQ(first.answered, 0U);
+  const Numbers second = clients.Take(0, 2, {}).value();
+  EXPECT_EQ(second.answered, 0U) << "the first are under way";
+  clients.GiveUp(first);
+  const Numbers third = clients.Take(0, 1, {}).value();
+  EXPECT_EQ(third.client, 77U);
+  EXPECT_EQ(third.first, 8U);
+  EXPECT_EQ(third.answered, 5U);
+  clients.Answered(second);
+  clients.Answered(third);
+  EXPECT_EQ(clients.Take(0, 1, {})->answered, 8U);
+}
+
+TEST(PushClientsTest, AForgottenClientBeginsAnewWithAnotherId) {
+  PushClients clients(1);
+  ASSERT_TRUE(clients.AskForId(0)->Register(77, 5).ok());
+  const Numbers first = clients.Take(0, 5, {}).value();
+  const Numbers beside = clients.Take(0, 1, {}).value();
+  clients.Forgotten(first);
+  ASSERT_TRUE(clients.AskForId(0)->Register(88, 6).ok());
+  clients.Forgotten(beside);  // of the id before
+  const Numbers second = clients.Take(0, 1, {}).value();
+  EXPECT_EQ(second.client, 88U);
+  EXPECT_EQ(second.first, 1U);
+}
+
 const TensorRef kEmb{false, "node", "emb"};
 const TensorRef kOther{false, "node", "other"};
 
@@ -90,7 +124,7 @@ TEST(PushClientsTest, APartThatGivesAnLsnAgainHasLostPushes) {
     EXPECT_THAT(
         Message(lost),
         testing::AllOf(testing::HasSubstr("part 0"), testing::HasSubstr("acknowledged LSN 9"),
-                       testing::HasSubstr("LSN 8 to a new push"), testing::HasSubstr("snapshot")));
+                       testing::HasSubstr("LSN 8 after that"), testing::HasSubstr("snapshot")));
   }
   EXPECT_TRUE(PushOnce(clients, 3, kEmb, 1).ok());
   using Mark = std::vector<int64_t>;
@@ -98,6 +132,40 @@ TEST(PushClientsTest, APartThatGivesAnLsnAgainHasLostPushes) {
   EXPECT_TRUE(clients.Check(Mark{0, 3}).ok());
   EXPECT_TRUE(clients.Check(Mark{}).ok());
   EXPECT_TRUE(absl::IsDataLoss(clients.Check(Mark{8, 0})));
+}
+
+TEST(PushClientsTest, APartThatRegistersAtAnEarlierMomentHasLostPushes) {
+  PushClients clients(1);
+  const Numbers before = clients.Take(0, 1, {}).value();
+  clients.Forgotten(before);
+  const auto asking = clients.AskForId(0);
+  EXPECT_TRUE(clients.Acknowledge(before, kEmb, 9).ok());
+  EXPECT_TRUE(asking->Register(77, 9).ok()) << "asked before that was acknowledged";
+  clients.Forgotten(clients.Take(0, 1, {}).value());
+  const auto again = [&] { return PushClients::Asking(&clients, 0, 9).Register(77, 9); };
+  EXPECT_TRUE(absl::IsDataLoss(again()));
+  clients.ForgetAll();
+  EXPECT_TRUE(again().ok());
+}
+
+// One id for all pushes that begin at a time.
+TEST(PushClientsTest, ANumberWaitsWhileAnotherAsksForAnId) {
+  PushClients clients(1);
+  auto asking = clients.AskForId(0);
+  EXPECT_EQ(clients.AskForId(0), nullptr);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(clients.Take(0, 1, Soon()).status()));
+  std::thread answers([&] { EXPECT_TRUE(asking->Register(77, 5).ok()); });
+  EXPECT_EQ(clients.Take(0, 1, {})->client, 77U);
+  answers.join();
+  asking.reset();
+  EXPECT_EQ(clients.AskForId(0), nullptr);
+}
+
+TEST(PushClientsTest, AnIdIsDrawnWhereThePartGaveNone) {
+  PushClients clients(1);
+  auto asking = clients.AskForId(0);
+  asking.reset();
+  EXPECT_FALSE(clients.Take(0, 1, {})->registered);
 }
 
 TEST(PushClientsTest, AnswersMayComeInAnyOrder) {

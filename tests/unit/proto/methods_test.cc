@@ -59,18 +59,18 @@ TEST(MethodsTest, BoundsAndRepetitionsAreAsTheMessagesSay) {
 TEST(MethodsTest, OnlyWhatReadsIsOpenToReaders) {
   EXPECT_THAT(
       Having([](const MethodRow& row) { return row.right != Right::kRead; }),
-      UnorderedElementsAre(Method::kPush, Method::kCreateTensor, Method::kDropTensor,
-                           Method::kSnapshotTensors, Method::kReadSnapshot, Method::kDeleteSnapshot,
-                           Method::kRestoreSnapshot, Method::kStats));
+      UnorderedElementsAre(Method::kPush, Method::kRegisterClient, Method::kCreateTensor,
+                           Method::kDropTensor, Method::kSnapshotTensors, Method::kReadSnapshot,
+                           Method::kDeleteSnapshot, Method::kRestoreSnapshot, Method::kStats));
 }
 
 // The first version of the protocol had no word for what it had.
 TEST(MethodsTest, WhatCameLaterHasItsWord) {
   std::map<std::string_view, int> words;
   for (const MethodRow& row : kMethodRows) ++words[row.capability];
-  EXPECT_THAT(words,
-              UnorderedElementsAre(Pair("", 6), Pair("sample-columns", 2), Pair("task-set-rows", 1),
-                                   Pair("mutable-tensors", 8), Pair("read-snapshot", 1)));
+  EXPECT_THAT(words, UnorderedElementsAre(Pair("", 6), Pair("sample-columns", 2),
+                                          Pair("task-set-rows", 1), Pair("mutable-tensors", 8),
+                                          Pair("read-snapshot", 1), Pair("registered-clients", 1)));
 }
 
 }  // namespace

@@ -54,6 +54,8 @@ struct TestPush {
   std::vector<int64_t> ids;
   std::vector<float> values;
   std::string tensor = "emb";
+  bool registered = false;
+  uint64_t answered = 0;
 
   [[nodiscard]] StatePush request() const {
     return {.push = {.tensor = {false, "node", tensor},
@@ -61,7 +63,7 @@ struct TestPush {
                      .step = step,
                      .ids = ids,
                      .rows = std::as_bytes(std::span(values))},
-            .id = {client, sequence}};
+            .id = {client, sequence, registered, answered}};
   }
 };
 

@@ -28,6 +28,7 @@ class WatchedEnv : public PlainEnv {
   }
   void ForgetTimedWaits() { timed_wait_ = false; }
   void Release() { released_.set_value(); }
+  void AddWallSeconds(int64_t seconds) { wall_ahead_s_ += seconds; }
 
  private:
   class Watched : public Scheduler {
@@ -35,6 +36,9 @@ class WatchedEnv : public PlainEnv {
     Watched(Scheduler& scheduler, WatchedEnv* env)
         : scheduler_(scheduler), timed_wait_(env->timed_wait_), env_(*env) {}
     [[nodiscard]] int64_t NowNs() const override { return scheduler_.NowNs(); }
+    [[nodiscard]] int64_t WallSeconds() const override {
+      return scheduler_.WallSeconds() + env_.wall_ahead_s_;
+    }
     [[nodiscard]] std::unique_ptr<Monitor> NewMonitor() override {
       return std::make_unique<Watch>(scheduler_.NewMonitor(), &timed_wait_);
     }
@@ -75,6 +79,7 @@ class WatchedEnv : public PlainEnv {
   std::promise<void> released_;
   const std::shared_future<void> is_released_ = released_.get_future().share();
   std::atomic<bool> timed_wait_ = false;
+  std::atomic<int64_t> wall_ahead_s_ = 0;
   Watched watched_{PlainEnv::scheduler(), this};
 };
 

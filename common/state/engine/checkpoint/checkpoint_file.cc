@@ -20,7 +20,8 @@ enum Kind : uint32_t {
   kClients = 3,
   kMoments = 4,
   kEnd = 5,
-  kCatalogue = 6
+  kCatalogue = 6,
+  kRegistered = 7
 };
 
 struct StoredSection {
@@ -170,6 +171,8 @@ class Reader {
         return VisitWaiting(split);
       case kClients:
         return visitor_.clients == nullptr ? OkStatus() : visitor_.clients(body);
+      case kRegistered:
+        return visitor_.registered == nullptr ? OkStatus() : visitor_.registered(body);
       case kMoments:
         return VisitMoments(section.count, body);
       case kEnd:
@@ -295,8 +298,11 @@ Status CheckpointWriter::AddWaiting(const WaitingPush& push) {
   return AddSection(kWaiting, record.tensor, record.push.ids.size(), parts);
 }
 
-Status CheckpointWriter::AddClients(std::span<const std::byte> table) {
-  return AddSection(kClients, 0, 0, std::span(&table, 1));
+Status CheckpointWriter::AddClients(const ClientTable::Saved& table) {
+  const std::span<const std::byte> drawn = BytesOf(table.drawn);
+  const std::span<const std::byte> registered = BytesOf(table.registered);
+  HG_RETURN_IF_ERROR(AddSection(kClients, 0, 0, std::span(&drawn, 1)));
+  return AddSection(kRegistered, 0, 0, std::span(&registered, 1));
 }
 
 Status CheckpointWriter::AddMoments(const std::vector<TensorMoment>& moments) {

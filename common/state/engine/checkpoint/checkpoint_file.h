@@ -15,6 +15,7 @@
 #include "common/state/engine/log/record.h"
 #include "common/state/engine/rows/live_tensor.h"
 #include "common/state/engine/rows/row_capture.h"
+#include "common/state/engine/steps/client_table.h"
 #include "common/state/engine/steps/step_collector.h"
 #include "common/state/env.h"
 
@@ -43,7 +44,7 @@ class CheckpointWriter {
 
   [[nodiscard]] Status AddImages(uint32_t tensor, const RowImages& images);
   [[nodiscard]] Status AddWaiting(const WaitingPush& push);
-  [[nodiscard]] Status AddClients(std::span<const std::byte> table);
+  [[nodiscard]] Status AddClients(const ClientTable::Saved& table);
   [[nodiscard]] Status AddMoments(const std::vector<TensorMoment>& moments);
   // Durable, under its name. The file's bytes.
   [[nodiscard]] StatusOr<int64_t> Finish();
@@ -77,7 +78,8 @@ struct CheckpointVisitor {
                        std::span<const std::byte> images)>
       images;
   std::function<Status(const LogRecord& waiting)> waiting;
-  std::function<Status(std::span<const std::byte> table)> clients;
+  std::function<Status(std::span<const std::byte> table)> clients;  // ClientTable::Saved, drawn
+  std::function<Status(std::span<const std::byte> table)> registered;
   std::function<Status(const std::vector<TensorMoment>& moments)> moments;
 };
 

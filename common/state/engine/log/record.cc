@@ -104,7 +104,11 @@ RecordHeader EncodeHeader(const LogRecord& record) {
                          .ids_checksum = record.ids_checksum,
                          .values_checksum = record.rows_checksum,
                          .chunk = step.chunk,
-                         .chunks = step.chunks};
+                         .chunks = step.chunks,
+                         .second = record.second,
+                         .answered = record.id.answered,
+                         .registered = record.id.registered ? uint8_t{1} : uint8_t{0},
+                         .registers = record.registers ? uint8_t{1} : uint8_t{0}};
   header.checksum = HeaderChecksum(header);
   return header;
 }
@@ -134,17 +138,20 @@ Status VisitHeaders(const ReadableFile& file, int64_t offset, int64_t end,
 
 LogRecord DecodeRecord(const RecordHeader& header, std::span<const int64_t> ids,
                        std::span<const std::byte> rows) {
-  LogRecord record = {.epoch = header.epoch,
-                      .lsn = header.lsn,
-                      .durable_lsn = header.durable_lsn,
-                      .tensor = header.tensor,
-                      .push = {.kind = static_cast<PushKind>(header.kind),
-                               .ids = ids,
-                               .dtype = static_cast<DType>(header.dtype),
-                               .rows = rows},
-                      .id = {header.client, header.sequence},
-                      .ids_checksum = header.ids_checksum,
-                      .rows_checksum = header.values_checksum};
+  LogRecord record = {
+      .epoch = header.epoch,
+      .lsn = header.lsn,
+      .durable_lsn = header.durable_lsn,
+      .tensor = header.tensor,
+      .push = {.kind = static_cast<PushKind>(header.kind),
+               .ids = ids,
+               .dtype = static_cast<DType>(header.dtype),
+               .rows = rows},
+      .id = {header.client, header.sequence, header.registered != 0, header.answered},
+      .registers = header.registers != 0,
+      .second = header.second,
+      .ids_checksum = header.ids_checksum,
+      .rows_checksum = header.values_checksum};
   if (header.synchronous != 0) {
     record.push.step = SyncStep{header.step, header.rank,  header.world_size,
                                 header.run,  header.chunk, header.chunks};

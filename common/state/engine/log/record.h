@@ -19,7 +19,8 @@ namespace halograph {
 
 inline constexpr int64_t kLogBlockBytes = 4096;
 
-// One push as the log has it. Borrows ids and rows.
+// One push as the log has it; or that id.client was registered, and, in push.ids, the client that
+// left the table for it, if one did. Borrows ids and rows.
 struct LogRecord {
   uint64_t epoch = 0;  // of the segment's use: a record of an earlier use never passes as new
   int64_t lsn = 0;
@@ -27,6 +28,8 @@ struct LogRecord {
   uint32_t tensor = 0;      // number in the catalogue, which is all that the log has of push.tensor
   RowPush push;
   PushId id;
+  bool registers = false;
+  int64_t second = 0;          // of the wall clock, when it was ordered; 0: an older build wrote it
   uint64_t ids_checksum = 0;   // PartChecksum of the ids
   uint64_t rows_checksum = 0;  // and of the rows
 
@@ -63,7 +66,12 @@ struct RecordHeader {
   uint64_t values_checksum = 0;
   int32_t chunk = 0;
   int32_t chunks = 0;
-  std::array<uint64_t, 4> zeros = {};
+  int64_t second = 0;
+  uint64_t answered = 0;
+  uint8_t registered = 0;  // the client's id
+  uint8_t registers = 0;
+  std::array<uint8_t, 6> zero_bytes = {};
+  uint64_t zero = 0;
 };
 inline constexpr size_t kRecordHeaderBytes = 160;
 static_assert(sizeof(RecordHeader) == kRecordHeaderBytes);
