@@ -2,21 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
 
 namespace halograph {
 namespace {
 
 // How often a wait looks at its token.
 constexpr std::chrono::milliseconds kLook{50};
-
-uint64_t DrawClient() {
-  std::random_device device;
-  for (;;) {
-    const uint64_t drawn = (uint64_t{device()} << 32) | device();
-    if (drawn != 0) return drawn;
-  }
-}
 
 }  // namespace
 
@@ -85,7 +76,7 @@ StatusOr<PushClients::Numbers> PushClients::Take(int part, int count, const Work
     if (answered_.WaitFor(mutex_, kLook, fits)) break;
   }
   HG_RETURN_IF_ERROR(of.Whole(static_cast<size_t>(part)));
-  if (of.client == 0) of.NewClient(DrawClient(), false);
+  if (of.client == 0) of.NewClient(DrawClientId(), false);
   of.open.insert(of.next);
   const Numbers numbers{.part = part,
                         .client = of.client,

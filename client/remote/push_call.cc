@@ -159,13 +159,15 @@ void PushCalls::AskWhatIsLost(const Status& ended) {
   if (calls.empty()) return GoOn(ended);
   cluster_.rpc().Start(context_, std::move(calls),
                        Posted(context_, [self = shared_from_this(), ended](const Status& status) {
-                         self->GoOn(absl::IsDataLoss(status) ? status : ended);
+                         if (!absl::IsDataLoss(status)) return self->GoOn(ended);
+                         // It says more than what ended a push before.
+                         for (PushedTensor& share : self->shares_) share.status = status;
+                         self->GoOn(status);
                        }));
 }
 
 StatusOr<std::vector<PushMark>> PushCalls::Result(const Status& ended) {
   context_.stats.rounds += rounds_ > 0 ? kRoundsOfAnExchange : 0;
-  if (absl::IsDataLoss(ended)) return ended;
   for (const PushedTensor& share : shares_) {
     if (!share.status.ok()) return OfPush(share.status, pushes_, *share.push);
   }

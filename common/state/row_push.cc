@@ -1,6 +1,7 @@
 #include "common/state/row_push.h"
 
 #include <cstring>
+#include <random>
 #include <string>
 
 #include "common/state/row_kernels.h"
@@ -41,6 +42,13 @@ Status CheckImages(const MutableTensorSpec& spec, const RowPush& push) {
 }
 
 }  // namespace
+
+uint64_t DrawClientId() {
+  std::random_device device;
+  uint64_t drawn = 0;
+  while (drawn == 0) drawn = (uint64_t{device()} << 32) | device();
+  return drawn;
+}
 
 Status CheckPushedRows(const MutableTensorSpec& spec, const RowPush& push) {
   const DType dtype = push.dtype;

@@ -80,6 +80,8 @@ struct PushId {
   uint64_t answered = 0;    // of a given id; below `sequence`
 };
 inline constexpr int kPushWindow = 64;
+// An id by chance, not 0.
+[[nodiscard]] uint64_t DrawClientId();
 
 // Why a push is refused (ReasonOf) of which the store knows no more whether it was applied: its
 // client is not in the table, or its number is below those that are kept.

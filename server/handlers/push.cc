@@ -1,7 +1,6 @@
 #include "server/handlers/push.h"
 
 #include <memory>
-#include <random>
 #include <utility>
 
 namespace halograph::server {
@@ -43,13 +42,6 @@ StatusOr<StatePush> ToStatePush(wire::PushRequest owned) {
   return of_store;
 }
 
-uint64_t DrawClient() {
-  std::random_device device;
-  uint64_t drawn = 0;
-  while (drawn == 0) drawn = (uint64_t{device()} << 32) | device();
-  return drawn;
-}
-
 }  // namespace
 
 StatusOr<StateStore*> PushHandler::StoreOf(const std::string& what, uint32_t part) const {
@@ -63,7 +55,7 @@ StatusOr<StateStore*> PushHandler::StoreOf(const std::string& what, uint32_t par
 StatusOr<RegisteredClient> PushHandler::Register(uint32_t part, const WorkLimits& limits) const {
   HG_ASSIGN_OR_RETURN(StateStore* const store, StoreOf("a client", part));
   for (;;) {
-    const uint64_t client = DrawClient();
+    const uint64_t client = DrawClientId();
     const StatusOr<int64_t> lsn = store->RegisterClient(client, limits);
     if (lsn.ok()) return RegisteredClient{client, *lsn};
     if (!absl::IsAlreadyExists(lsn.status())) return lsn.status();

@@ -18,12 +18,16 @@ def f32(x):
         return math.copysign(math.inf, x)
 
 
+def unpacked(data, size, letter):
+    return list(struct.unpack(f"<{len(data) // size}{letter}", data))
+
+
 class Float32:
     size = 4
 
     @staticmethod
     def decode(data):
-        return list(struct.unpack(f"<{len(data) // 4}f", data))
+        return unpacked(data, 4, "f")
 
     @staticmethod
     def encode(numbers):
@@ -35,7 +39,7 @@ class Float16:
 
     @staticmethod
     def decode(data):
-        return list(struct.unpack(f"<{len(data) // 2}e", data))
+        return unpacked(data, 2, "e")
 
     @staticmethod
     def encode(numbers):

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "common/base/call_metadata.h"
 #include "tests/support/failing_files.h"
 #include "tests/unit/state_engine/store_fixture.h"
 
@@ -154,6 +155,34 @@ TEST_F(StoreFailureTest, FailedCheckpointInTheBackgroundIsToldOnceWithItsFile) {
   EXPECT_THAT(told[0].reason, HasSubstr(".tmp: the disk is full"));
   EXPECT_THAT(told[0].reason, HasSubstr("checkpoint that shortens the log"));
   EXPECT_TRUE(told[0].readable);
+}
+
+// Who asked cannot know: the file's name may be on the disk.
+TEST_F(StoreFailureTest, CallsWhoseFileCannotBeWrittenAreUnavailableAndMayHaveBeenDone) {
+  using Call = std::function<Status()>;
+  const Call calls[] = {
+      [this] { return store_->Checkpoint(); },
+      [this] { return store_->Snapshot("s", {}, {}).status(); },
+      [this] { return store_->Create(Embedding("other"), {}); },
+      [this] {
+        return store_->Drop({false, "node", "emb"}, {});
+      },
+  };
+  for (const Call& call : calls) {
+    OpenWith(Embedding());
+    MustPush(RandomPush(1, 1));
+    switches_.sync_of = [](const std::filesystem::path& path) -> Status {
+      if (path.parent_path().filename() == "log") return OkStatus();
+      return Internal("{}: the flush is broken", path.string());
+    };
+    const Status failed = call();
+    EXPECT_TRUE(absl::IsUnavailable(failed)) << ToString(failed);
+    EXPECT_EQ(ReasonOf(failed), kMaybeDone);
+    EXPECT_THAT(Message(failed), HasSubstr("the flush is broken"));
+    switches_.sync_of = nullptr;
+    store_.reset();
+    std::filesystem::remove_all(options_.folder);
+  }
 }
 
 // The writer of the file and who wanted the checkpoint both stop the log.
