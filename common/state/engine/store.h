@@ -49,9 +49,10 @@ class Store : public StateStore {
   // `damage`, with the names that fall_back_to may have: those of the snapshots, newest first, as
   // far as Begin came to know them.
   [[nodiscard]] Status WithSnapshots(const Status& damage) const;
-  // Why Begin failed: it left out pushes of a step that is complete. Once more, it must not.
-  [[nodiscard]] bool needs_left_out() const { return needs_left_out_; }
-  void TakeAllThatWaits() { bounds_replay_ = false; }
+  // Why Begin failed: on the way to the end of the log it left out pushes that it needs. Another
+  // Store is to begin again, which leaves out only what is given up.
+  [[nodiscard]] bool begins_again() const { return begins_again_; }
+  void BeginAgain(const Store& first) { left_out_ = first.given_up_; }
 
   [[nodiscard]] Status Create(const MutableTensorSpec& spec, const WorkLimits& limits) override;
   [[nodiscard]] Status Drop(const TensorRef& ref, const WorkLimits& limits) override;
@@ -98,6 +99,12 @@ class Store : public StateStore {
   class LateBytes;
   using Moments = std::vector<std::shared_ptr<Moment>>;
   using TensorMap = std::map<uint32_t, Tensor>;
+  // What waits at the end of the log, by tensor: steps of the run that come after one.
+  struct RunAfter {
+    uint64_t run = 0;
+    int64_t step = 0;
+  };
+  using GivenUp = std::map<uint32_t, RunAfter>;
   using TensorMoments = std::map<uint32_t, std::shared_ptr<Moment>>;
   class AdminTurn;
 
@@ -124,12 +131,17 @@ class Store : public StateStore {
   [[nodiscard]] Status Replay(const LogRecord& record);
 
   // store_waiting.cc
-  // While more waits than may: leaves out the newest step, and pushes that come to it. Requires
-  // monitor_.
+  // A replay came to `push`, or to one that is not synchronous: null. Leaves out, the first time,
+  // the newest steps while more waits than may; the second time what is given up. Requires
+  // monitor_, as the next three.
+  void LeaveOutWaiting(WaitingPush* push);
   void LeaveOutNewest();
-  // At the end of a replay: what was left out is given up. Whether anything was: then a checkpoint
-  // has to follow.
-  [[nodiscard]] bool GiveUpLeftOut();
+  void LeaveOut(WaitingPush& push);
+  [[nodiscard]] GivenUp Choose() const;
+  // At the end of the log: chooses what is given up. Unavailable: more than that was left out.
+  [[nodiscard]] Status EndReplay();
+  // Whether anything was given up: then a checkpoint has to follow.
+  [[nodiscard]] bool GiveUpWaiting();
 
   // store_memory.cc; the caller has the admin turn.
   // Adds the tensors to `made`, in their order with their rows in memory where `used` bytes leave
@@ -180,6 +192,9 @@ class Store : public StateStore {
   // Runs `change`; if it fails, or has no memory, the log fails and rows are unreadable until a
   // restart.
   void Guarded(size_t rows, const std::function<Status()>& change);
+  // But of a step that was left out in part: notes that the rows lack it.
+  [[nodiscard]] Status ApplyPushes(LiveTensor& tensor, const WaitingPushes& pushes,
+                                   const WaitingPush* own, const PushedRows& own_rows);
   [[nodiscard]] Status ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* own,
                                  const PushedRows& own_rows);
 
@@ -321,9 +336,11 @@ class Store : public StateStore {
   ClientTable clients_;
   int64_t last_lsn_ = 0;
   const std::shared_ptr<WaitingBytes> waiting_;
-  int64_t waiting_bytes_ = 0;  // of it
-  bool bounds_replay_ = true;
-  bool needs_left_out_ = false;
+  int64_t waiting_bytes_ = 0;        // of it
+  std::optional<GivenUp> left_out_;  // of a start that begins again
+  GivenUp given_up_;                 // by a start
+  bool rows_lack_steps_ = false;     // that were left out, and were complete
+  bool begins_again_ = false;
   int64_t late_bytes_ = 0;  // of pushes whose callers have left
   int64_t memory_bytes_ = 0;
   bool admin_busy_ = false;

@@ -40,10 +40,10 @@ StatusOr<std::unique_ptr<StateStore>> StateStore::Open(const StateOptions& optio
     store.reset();  // it has the folder
     store = std::make_unique<Store>(options, graph, env);
     Status begun = store->Begin();
-    if (begun.ok() || !store->needs_left_out()) return begun;
-    store.reset();
-    store = std::make_unique<Store>(options, graph, env);
-    store->TakeAllThatWaits();
+    if (!store->begins_again()) return begun;
+    auto again = std::make_unique<Store>(options, graph, env);
+    again->BeginAgain(*store);
+    store = std::move(again);
     return store->Begin();
   };
   Status begun = begin();
@@ -71,7 +71,7 @@ Status Store::Begin() {
   HG_RETURN_IF_ERROR(ClearLeftFiles());
   // What is given up is so for good: the next start must not find it again. It may have more room,
   // and others have read since; the log goes on behind all that was given.
-  if (GiveUpLeftOut() || !log_->loss().damage.ok()) {
+  if (GiveUpWaiting() || !log_->loss().damage.ok()) {
     HG_RETURN_IF_ERROR(Annotate(WriteCheckpoint(nullptr, {}).status(),
                                 "the checkpoint without the pushes that are given up"));
   }
@@ -202,7 +202,8 @@ Status Store::OpenLog() {
   start.last_lsn = checkpoint_.lsn;
   start.durable_lsn = std::max(checkpoint_.lsn, synced);
   last_lsn_ = checkpoint_.lsn;
-  const auto replay = [this](const LogRecord& record) { return Replay(record); };
+  const LogReader replay = {[this](const LogRecord& record) { return Replay(record); },
+                            [this] { return EndReplay(); }};
   HG_ASSIGN_OR_RETURN(log_, PushLog::Open(options, start, *catalogue_, env_, replay));
   last_lsn_ = log_->stats().last_lsn;
   return OkStatus();

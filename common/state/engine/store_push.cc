@@ -320,7 +320,7 @@ Status Store::PerformAgain(const Tensor& tensor, const LogRecord& record) {
   {
     const MonitorLock lock(*monitor_);
     push->work = Plan(*tensor, record);
-    if (bounds_replay_) LeaveOutNewest();
+    LeaveOutWaiting(push->work.waiting.get());
   }
   HG_RETURN_IF_ERROR(Perform(push, {}));
   return unreadable_;
@@ -354,7 +354,8 @@ Status Store::Perform(const std::shared_ptr<PushUnderWay>& push, const Patience&
 }
 
 void Store::CopyIfWaiting(const PushUnderWay& push) {
-  if (push.work.waiting == nullptr || push.work.completes() || push.work.waiting->left_out) return;
+  if (push.work.waiting == nullptr || push.work.completes()) return;
+  if (push.work.waiting->left_out > 0) return;
   Guarded(push.rows.size(), [&] {
     const RowPush& from = push.logged.push;
     WaitingPush& waiting = *push.work.waiting;
@@ -387,20 +388,25 @@ void Store::PerformInTurn(const PushUnderWay& push) {
   }
 }
 
-Status Store::ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* own,
-                        const PushedRows& own_rows) {
+Status Store::ApplyPushes(LiveTensor& tensor, const WaitingPushes& pushes, const WaitingPush* own,
+                          const PushedRows& own_rows) {
   std::vector<PushedRows> lists;
-  for (const auto& push : step.pushes) {
-    if (push->left_out) {
-      needs_left_out_ = true;
-      return Unavailable("step {} was left out, and is complete", push->step().step);
+  for (const auto& push : pushes) {
+    if (push->left_out > 0) {
+      rows_lack_steps_ = true;
+      return OkStatus();
     }
     if (push.get() != own && !push->copied) throw std::bad_alloc();  // as its copy did
     lists.push_back(push.get() == own
                         ? own_rows
                         : PushedRows{push->rows, push->record.push.dtype, push->values});
   }
-  HG_RETURN_IF_ERROR(tensor.Apply(step.pushes.front()->record.push.kind, lists));
+  return tensor.Apply(pushes.front()->record.push.kind, lists);
+}
+
+Status Store::ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* own,
+                        const PushedRows& own_rows) {
+  HG_RETURN_IF_ERROR(ApplyPushes(tensor, step.pushes, own, own_rows));
   for (const auto& moment : step.then) {
     if (Claim(*moment)) Capture(*moment);
   }

@@ -301,6 +301,54 @@ TEST_F(StoreRefusalTest, StartWithLessRoomGivesUpTheNewestStepsForGood) {
   EXPECT_THAT(told, testing::SizeIs(1));
 }
 
+// It had none beside the step before it, which was complete later.
+TEST_F(StoreRefusalTest, StepThatHasRoomInTheEndIsKeptThoughItHadNoneOnTheWay) {
+  OpenWith(Embedding());
+  const std::vector<TestPush> first = {StepPush(0, 0, 2), StepPush(0, 1, 2)};
+  const std::vector<TestPush> second = {StepPush(1, 0, 2), StepPush(1, 1, 2)};
+  for (const TestPush& push : {first[0], second[0], first[1]}) MustPush(push);
+  options_.max_waiting_bytes = kCopy;
+  options_.on_given_up = [](const TensorRef& tensor, int64_t, int64_t, int64_t) {
+    ADD_FAILURE() << tensor.ToString();
+  };
+  MustOpen();
+  MustPush(second[1]);
+  EXPECT_EQ(PullAll(), Expected({first, second}));
+}
+
+// A step of one tensor makes the start read the log twice; its next step has no room in the end
+// either.
+TEST_F(StoreRefusalTest, WhatIsGivenUpIsLeftOutOfTheSecondReadingToo) {
+  OpenWith(Embedding());
+  ASSERT_TRUE(store_->Create(Embedding("other")).ok());
+  const auto of_other = [](int64_t step, int32_t rank) {
+    TestPush push = StepPush(step, rank, 2, 20);
+    push.tensor = "other";
+    return push;
+  };
+  const std::vector<TestPush> applied = {StepPush(0, 0, 2), StepPush(0, 1, 2)};
+  MustPush(applied[0]);
+  MustPush(of_other(0, 0));
+  MustPush(of_other(1, 0));
+  MustPush(StepPush(1, 0, 2));
+  MustPush(applied[1]);
+  std::vector<std::string> told;
+  options_.on_given_up = [&](const TensorRef& tensor, int64_t first, int64_t last, int64_t pushes) {
+    told.push_back(fmt::format("{} {} {} {}", tensor.name, first, last, pushes));
+  };
+  options_.max_waiting_bytes = 2 * kCopy;
+  MustOpen();
+  EXPECT_THAT(told, testing::ElementsAre("emb 1 1 1"));
+  options_.max_waiting_bytes = kCopy;
+  MustOpen();
+  EXPECT_THAT(told, testing::ElementsAre("emb 1 1 1", "other 0 1 2"));
+  options_.max_waiting_bytes = int64_t{1} << 30;
+  MustOpen();
+  EXPECT_THAT(told, testing::SizeIs(2));
+  EXPECT_EQ(PullAll(), Expected({applied}));
+  EXPECT_THAT(Message(Refusal(of_other(0, 1))), HasSubstr("is over"));
+}
+
 TEST_F(StoreRefusalTest, StepThatIsCompleteInTheLogIsAppliedThoughItHasNoRoom) {
   OpenWith(Embedding());
   const std::vector<TestPush> pushes = {StepPush(0, 0, 3), StepPush(0, 1, 3), StepPush(0, 2, 3)};

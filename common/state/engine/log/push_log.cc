@@ -34,9 +34,9 @@ PushLog::PushLog(const PushLogOptions& options, SegmentNames& names, Env& env)
       blocks_(options.sync == SyncLevel::kAlways ? std::make_unique<BlockWriter>() : nullptr),
       monitor_(env.scheduler().NewMonitor()) {}
 
-StatusOr<std::unique_ptr<PushLog>> PushLog::Open(
-    const PushLogOptions& options, const LogStart& start, SegmentNames& names, Env& env,
-    const std::function<Status(const LogRecord&)>& replay) {
+StatusOr<std::unique_ptr<PushLog>> PushLog::Open(const PushLogOptions& options,
+                                                 const LogStart& start, SegmentNames& names,
+                                                 Env& env, const LogReader& replay) {
   std::unique_ptr<PushLog> log(new PushLog(options, names, env));
   HG_RETURN_IF_ERROR(log->Begin(start, replay));
   Scheduler& scheduler = env.scheduler();
@@ -56,16 +56,16 @@ PushLog::~PushLog() {
   threads_.clear();
 }
 
-Status PushLog::Begin(const LogStart& start,
-                      const std::function<Status(const LogRecord&)>& replay) {
+Status PushLog::Begin(const LogStart& start, const LogReader& replay) {
   HG_ASSIGN_OR_RETURN(SegmentFolder::Found found, folder_.Open(start.segments, start.first_epoch));
   const std::function<Status(const LogRecord&)> counted = [&](const LogRecord& record) {
     ++replayed_;
-    return replay(record);
+    return replay.record(record);
   };
   HG_ASSIGN_OR_RETURN(ReplayedLog log, ReplayLog(std::move(found.segments), start.first_lsn,
                                                  std::max(start.durable_lsn, found.durable_lsn),
                                                  env_.files(), counted));
+  HG_RETURN_IF_ERROR(replay.end());
   HG_RETURN_IF_ERROR(CheckLoss(found, log));
   segments_.assign(std::make_move_iterator(log.segments.begin()),
                    std::make_move_iterator(log.segments.end()));

@@ -48,16 +48,24 @@ struct LogStart {
   int64_t durable_lsn = 0;  // up to here it was synced
 };
 
+// Who a replay gives the records to, and tells their end, before anything is written. An error of
+// either ends Open.
+struct LogReader {
+  std::function<Status(const LogRecord&)> record;
+  std::function<Status()> end;
+};
+
 class PushLog {
  public:
   // Replays what the folder holds, makes it durable unless `sync` is kNever, tells `names`, and
   // starts. `names` and `env` outlive it.
   //   DataLoss  a segment that is named is damaged, or a record that had been synced is missing:
   //             file, offset, and how many pushes are gone at least. Not with accept_loss
-  //   else      errors of ReplayLog, FileSystem and SegmentNames
-  [[nodiscard]] static StatusOr<std::unique_ptr<PushLog>> Open(
-      const PushLogOptions& options, const LogStart& start, SegmentNames& names, Env& env,
-      const std::function<Status(const LogRecord&)>& replay);
+  //   else      errors of `replay`, ReplayLog, FileSystem and SegmentNames
+  [[nodiscard]] static StatusOr<std::unique_ptr<PushLog>> Open(const PushLogOptions& options,
+                                                               const LogStart& start,
+                                                               SegmentNames& names, Env& env,
+                                                               const LogReader& replay);
   // Writes what was appended; syncs nothing. No call may be in progress.
   ~PushLog();
   PushLog(const PushLog&) = delete;
@@ -110,8 +118,7 @@ class PushLog {
  private:
   PushLog(const PushLogOptions& options, SegmentNames& names, Env& env);
 
-  [[nodiscard]] Status Begin(const LogStart& start,
-                             const std::function<Status(const LogRecord&)>& replay);
+  [[nodiscard]] Status Begin(const LogStart& start, const LogReader& replay);
   [[nodiscard]] Status CheckLoss(const SegmentFolder::Found& found, const ReplayedLog& log);
   [[nodiscard]] Status WriteAgain(const std::vector<RecordPlace>& places);
   [[nodiscard]] Status BeginBehindLoss();

@@ -22,6 +22,14 @@ constexpr int64_t kMaxStep = int64_t{1} << 53;  // that a double holds, too
 
 }  // namespace
 
+void WaitingPush::ForgetCopy() {
+  ids = {};
+  values = {};
+  rows = {};
+  record.push.ids = {};
+  record.push.rows = {};
+}
+
 int64_t StepCollector::DueStep() const {
   return memory_.started ? memory_.step + 1 : waiting_.begin()->first;
 }

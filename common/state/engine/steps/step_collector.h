@@ -22,8 +22,10 @@ struct WaitingPush {
   std::vector<std::byte> values;
   std::vector<int64_t> rows;  // local
   bool copied = false;        // never, if there was no memory
-  bool left_out = false;      // by a start, as more waits than may: it is never copied
   int64_t bytes = 0;          // of the copy; 0: there is none
+  int64_t left_out = 0;       // bytes of the copy that a start did without: it is never made
+
+  void ForgetCopy();
 
   [[nodiscard]] const SyncStep& step() const { return *record.push.step; }
 };
@@ -43,7 +45,7 @@ class StepCollector {
   // is due. Else none.
   [[nodiscard]] WaitingPushes TakeComplete();
 
-  // Of the newest step that has copies, those that have; empty if none has.
+  // Of the newest step that has copies, the pushes that have; empty if none has.
   [[nodiscard]] WaitingPushes Newest() const;
   // All that wait, in the order of their LSNs.
   [[nodiscard]] WaitingPushes Waiting() const;
