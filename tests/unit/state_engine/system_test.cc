@@ -18,6 +18,12 @@ using testing::HasSubstr;
 class SystemEnvTest : public StoreTest {
  protected:
   SystemEnvTest() { env_ = MakeSystemEnv(); }
+
+  // A disk of its own for the folder, or another size of it. False: that needs root.
+  [[nodiscard]] bool Resize(int kib, unsigned long flags) const {
+    const std::string size = fmt::format("size={}k", kib);
+    return mount("tmpfs", options_.folder.c_str(), "tmpfs", flags, size.c_str()) == 0;
+  }
 };
 
 TEST_F(SystemEnvTest, StoreKeepsItsStateInFiles) {
@@ -130,16 +136,12 @@ TEST_F(FormatOneTest, DamagedCatalogueIsRefusedAtEveryStart) {
 TEST_F(SystemEnvTest, StartOnAFullDiskIsRefusedAndOpensWhenThereIsRoom) {
   options_.memory_bytes = 1000;
   options_.segment_bytes = 8 << 10;
-  const auto resize = [&](int kib, unsigned long flags) {
-    const std::string size = fmt::format("size={}k", kib);
-    return mount("tmpfs", options_.folder.c_str(), "tmpfs", flags, size.c_str()) == 0;
-  };
   std::filesystem::create_directories(options_.folder);
-  if (!resize(4, 0)) GTEST_SKIP() << "mounting a small tmpfs needs root";
+  if (!Resize(4, 0)) GTEST_SKIP() << "mounting a small tmpfs needs root";
   int refused = 0;
   for (const int kib : {4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128}) {
     SCOPED_TRACE(kib);
-    ASSERT_TRUE(resize(kib, MS_REMOUNT));
+    ASSERT_TRUE(Resize(kib, MS_REMOUNT));
     Status status = Open();
     if (status.ok()) status = store_->Create(Embedding());
     store_.reset();
@@ -150,12 +152,48 @@ TEST_F(SystemEnvTest, StartOnAFullDiskIsRefusedAndOpensWhenThereIsRoom) {
     EXPECT_THAT(Message(status), testing::ContainsRegex("[0-9]+ (bytes|MiB)")) << "what it needs";
   }
   EXPECT_GE(refused, 4);
-  ASSERT_TRUE(resize(64 << 10, MS_REMOUNT));
+  ASSERT_TRUE(Resize(64 << 10, MS_REMOUNT));
   OpenWith(Embedding());
   const TestPush push = RandomPush(1, 1);
   MustPush(push);
   MustOpen();
   EXPECT_EQ(PullAll(), Expected({{push}}));
+  store_.reset();
+  EXPECT_EQ(umount(options_.folder.c_str()), 0);
+}
+
+// Who is called at night has to remove something.
+TEST_F(SystemEnvTest, AFullDiskLetsSnapshotsBeDeletedAndTensorsBeDropped) {
+  options_.segment_bytes = 8 << 10;
+  std::filesystem::create_directories(options_.folder);
+  if (!Resize(4 << 10, 0)) GTEST_SKIP() << "mounting a small tmpfs needs root";
+  OpenWith(Embedding());
+  ASSERT_TRUE(store_->Create(Embedding("other")).ok());
+  uint64_t pushed = 0;
+  for (int i = 0; i < 20; ++i) {
+    for (int k = 0; k < 3; ++k) MustPush(RandomPush(1, ++pushed, 50));
+    ASSERT_TRUE(store_->Snapshot(fmt::format("s{}", i), {}, {}).ok());
+  }
+  MustOpen();  // what one process set aside, the next one has
+  const std::filesystem::path filler = options_.folder / "filler";
+  for (int bytes = 1 << 20; bytes > 0; bytes /= 2) {
+    while (
+        std::ofstream(filler, std::ios::app).write(std::string(bytes, 'x').data(), bytes).flush()) {
+    }
+  }
+  const Status full = store_->Snapshot("one-more", {}, {}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(full)) << ToString(full);
+  for (int i = 0; i < 20; ++i) {
+    const Status deleted = store_->DeleteSnapshot(fmt::format("s{}", i));
+    EXPECT_TRUE(deleted.ok()) << i << ": " << ToString(deleted);
+  }
+  EXPECT_TRUE(store_->Drop({false, "node", "other"}, {}).ok());
+  MustPush(RandomPush(1, ++pushed, 50));
+  std::filesystem::remove(filler);
+  MustOpen();
+  EXPECT_EQ(store_->stats().tensors.size(), 1U);
+  EXPECT_TRUE(store_->Snapshots({}).empty());
+  EXPECT_EQ(store_->stats().lsn, static_cast<int64_t>(pushed));
   store_.reset();
   EXPECT_EQ(umount(options_.folder.c_str()), 0);
 }

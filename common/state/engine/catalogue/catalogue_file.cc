@@ -1,5 +1,6 @@
 #include "common/state/engine/catalogue/catalogue_file.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr uint64_t kMagic = 0x3154414347414c48;  // "HLAGCAT1"
 constexpr uint32_t kVersion = 1;
+constexpr int64_t kLeastReserve = 16 << 10;
 
 struct StoredHeader {
   uint64_t checksum;  // XXH3-64 of all that follows, the body included
@@ -58,7 +60,10 @@ StatusOr<CatalogueFile::Values> ValuesIn(std::string_view body, const std::strin
 }  // namespace
 
 CatalogueFile::CatalogueFile(std::filesystem::path path, Env& env)
-    : path_(std::move(path)), files_(env.files()), monitor_(env.scheduler().NewMonitor()) {}
+    : path_(std::move(path)),
+      reserve_(path_.string() + ".reserve"),
+      files_(env.files()),
+      monitor_(env.scheduler().NewMonitor()) {}
 
 StatusOr<std::unique_ptr<CatalogueFile>> CatalogueFile::Read(const std::filesystem::path& path,
                                                              Env& env) {
@@ -82,6 +87,8 @@ StatusOr<std::unique_ptr<CatalogueFile>> CatalogueFile::Read(const std::filesyst
   if (!values.ok()) return Damaged(path, Message(values.status()));
   catalogue->values_ = *values;
   catalogue->generation_ = header.generation;
+  catalogue->file_bytes_ = size;
+  catalogue->Reserve();
   return catalogue;
 }
 
@@ -91,10 +98,11 @@ StatusOr<std::unique_ptr<CatalogueFile>> CatalogueFile::Make(const std::filesyst
   HG_RETURN_IF_ERROR(catalogue->WriteFile(values, 1));
   catalogue->values_ = std::move(values);
   catalogue->generation_ = 1;
+  catalogue->Reserve();
   return catalogue;
 }
 
-Status CatalogueFile::Write(std::span<const Change> changes) {
+Status CatalogueFile::Write(std::span<const Change> changes, Room room) {
   HG_RETURN_IF_ERROR(failed_);
   Values values = values_;  // which nobody else changes
   for (const Change& change : changes) {
@@ -105,8 +113,13 @@ Status CatalogueFile::Write(std::span<const Change> changes) {
     }
   }
   Status written = WriteFile(values, generation_ + 1);
+  if (absl::IsResourceExhausted(written) && room == Room::kReserved) {
+    GiveBackReserve();
+    written = WriteFile(values, generation_ + 1);
+  }
   if (!written.ok() && !absl::IsResourceExhausted(written)) failed_ = written;
   HG_RETURN_IF_ERROR(written);
+  Reserve();
   const MonitorLock lock(*monitor_);
   values_ = std::move(values);
   ++generation_;
@@ -139,9 +152,25 @@ Status CatalogueFile::WriteFile(const Values& values, int64_t generation) {
     return ResourceExhausted("{}; {} bytes are needed in {} to write the catalogue",
                              Message(written), bytes.size(), path_.parent_path().string());
   }
-  if (written.ok()) return OkStatus();
+  if (written.ok()) {
+    file_bytes_ = static_cast<int64_t>(bytes.size());
+    return OkStatus();
+  }
   // Even if the disk is full: the new file may be the catalogue by now.
   return Internal("a write of the catalogue failed, and may count: {}", Message(written));
+}
+
+// For a catalogue twice as long. Where there is no room for it now, the next write tries again.
+void CatalogueFile::Reserve() {
+  if (reserved_bytes_ >= file_bytes_ + kLeastReserve / 2) return;
+  GiveBackReserve();
+  const int64_t bytes = std::max(2 * file_bytes_, kLeastReserve);
+  if (files_.Create(reserve_, bytes, FileSystem::Write::kCached).ok()) reserved_bytes_ = bytes;
+}
+
+void CatalogueFile::GiveBackReserve() {
+  static_cast<void>(files_.Remove(reserve_).ok());
+  reserved_bytes_ = 0;
 }
 
 std::optional<std::string> CatalogueFile::Get(std::string_view key) const {

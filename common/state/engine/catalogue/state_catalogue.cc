@@ -156,7 +156,7 @@ Status StateCatalogue::RemoveTensor(uint32_t number) {
   live.erase(number);
   std::vector<Change> changes = {Put(kLiveKey, RangesOf(live))};
   HG_RETURN_IF_ERROR(Forget({number}, live, "", &changes));
-  return file_->Write(changes);
+  return file_->Write(changes, CatalogueFile::Room::kReserved);
 }
 
 Status StateCatalogue::Forget(const std::set<uint32_t>& numbers, const std::set<uint32_t>& live,
@@ -260,7 +260,7 @@ Status StateCatalogue::RemoveSnapshot(const std::string& name, const LeftFiles& 
   HG_ASSIGN_OR_RETURN(const std::set<uint32_t> of_snapshot,
                       NumbersFromJson(snapshot.value("tensors", Json()), WhereOf(name)));
   HG_RETURN_IF_ERROR(Forget(of_snapshot, live, name, &changes));
-  return file_->Write(changes);
+  return file_->Write(changes, CatalogueFile::Room::kReserved);
 }
 
 StatusOr<LeftFiles> StateCatalogue::Left() const {
