@@ -150,6 +150,10 @@ Status PushCalls::Plan(std::span<const MutableTensor* const> tensors) {
 void PushCalls::GoOn(const Status& ended) {
   if (std::find(forgot_.begin(), forgot_.end(), true) != forgot_.end()) return AskWhatIsLost(ended);
   if (ended.ok() && Left()) return StartRound();
+  // It says more than what ended a push before.
+  if (absl::IsDataLoss(ended)) {
+    for (PushedTensor& share : shares_) share.status = ended;
+  }
   done_(Result(ended));
 }
 
@@ -159,10 +163,7 @@ void PushCalls::AskWhatIsLost(const Status& ended) {
   if (calls.empty()) return GoOn(ended);
   cluster_.rpc().Start(context_, std::move(calls),
                        Posted(context_, [self = shared_from_this(), ended](const Status& status) {
-                         if (!absl::IsDataLoss(status)) return self->GoOn(ended);
-                         // It says more than what ended a push before.
-                         for (PushedTensor& share : self->shares_) share.status = status;
-                         self->GoOn(status);
+                         self->GoOn(absl::IsDataLoss(status) ? status : ended);
                        }));
 }
 

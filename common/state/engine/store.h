@@ -192,7 +192,7 @@ class Store : public StateStore {
   // Runs `change`; if it fails, or has no memory, the log fails and rows are unreadable until a
   // restart.
   void Guarded(size_t rows, const std::function<Status()>& change);
-  // But of a step that was left out in part: notes that the rows lack it.
+  // Applies none where one was left out: the rows lack the step then.
   [[nodiscard]] Status ApplyPushes(LiveTensor& tensor, const WaitingPushes& pushes,
                                    const WaitingPush* own, const PushedRows& own_rows);
   [[nodiscard]] Status ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* own,

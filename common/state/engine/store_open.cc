@@ -69,6 +69,7 @@ Status Store::Begin() {
   HG_RETURN_IF_ERROR(OpenLog());
   // Now that all that is used was read and fits together.
   HG_RETURN_IF_ERROR(ClearLeftFiles());
+  catalogue_->Reserve();
   // What is given up is so for good: the next start must not find it again. It may have more room,
   // and others have read since; the log goes on behind all that was given.
   if (GiveUpWaiting() || !log_->loss().damage.ok()) {

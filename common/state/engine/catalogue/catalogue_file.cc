@@ -88,7 +88,6 @@ StatusOr<std::unique_ptr<CatalogueFile>> CatalogueFile::Read(const std::filesyst
   catalogue->values_ = *values;
   catalogue->generation_ = header.generation;
   catalogue->file_bytes_ = size;
-  catalogue->Reserve();
   return catalogue;
 }
 
@@ -98,12 +97,11 @@ StatusOr<std::unique_ptr<CatalogueFile>> CatalogueFile::Make(const std::filesyst
   HG_RETURN_IF_ERROR(catalogue->WriteFile(values, 1));
   catalogue->values_ = std::move(values);
   catalogue->generation_ = 1;
-  catalogue->Reserve();
   return catalogue;
 }
 
 Status CatalogueFile::Write(std::span<const Change> changes, Room room) {
-  HG_RETURN_IF_ERROR(failed_);
+  HG_RETURN_IF_ERROR(failure());
   Values values = values_;  // which nobody else changes
   for (const Change& change : changes) {
     if (change.value.has_value()) {
@@ -114,13 +112,14 @@ Status CatalogueFile::Write(std::span<const Change> changes, Room room) {
   }
   Status written = WriteFile(values, generation_ + 1);
   if (absl::IsResourceExhausted(written) && room == Room::kReserved) {
-    GiveBackReserve();
+    static_cast<void>(files_.Remove(reserve_).ok());
+    reserved_bytes_ = 0;
     written = WriteFile(values, generation_ + 1);
   }
-  if (!written.ok() && !absl::IsResourceExhausted(written)) failed_ = written;
-  HG_RETURN_IF_ERROR(written);
   Reserve();
   const MonitorLock lock(*monitor_);
+  if (!written.ok() && !absl::IsResourceExhausted(written)) failed_ = written;
+  HG_RETURN_IF_ERROR(written);
   values_ = std::move(values);
   ++generation_;
   return OkStatus();
@@ -160,17 +159,20 @@ Status CatalogueFile::WriteFile(const Values& values, int64_t generation) {
   return Internal("a write of the catalogue failed, and may count: {}", Message(written));
 }
 
-// For a catalogue twice as long. Where there is no room for it now, the next write tries again.
+// One that a process before made may be a copy, without blocks on the disk.
 void CatalogueFile::Reserve() {
   if (reserved_bytes_ >= file_bytes_ + kLeastReserve / 2) return;
-  GiveBackReserve();
   const int64_t bytes = std::max(2 * file_bytes_, kLeastReserve);
-  if (files_.Create(reserve_, bytes, FileSystem::Write::kCached).ok()) reserved_bytes_ = bytes;
+  const std::filesystem::path temporary = reserve_.string() + ".tmp";
+  static_cast<void>(files_.Remove(temporary).ok());
+  Status made = files_.Create(temporary, bytes, FileSystem::Write::kCached).status();
+  if (made.ok()) made = files_.Rename(temporary, reserve_);
+  if (made.ok()) reserved_bytes_ = bytes;
 }
 
-void CatalogueFile::GiveBackReserve() {
-  static_cast<void>(files_.Remove(reserve_).ok());
-  reserved_bytes_ = 0;
+Status CatalogueFile::failure() const {
+  const MonitorLock lock(*monitor_);
+  return failed_;
 }
 
 std::optional<std::string> CatalogueFile::Get(std::string_view key) const {

@@ -150,6 +150,11 @@ Status StateCatalogue::AddTensor(const CatalogueTensor& tensor) {
   return file_->Write(changes);
 }
 
+void StateCatalogue::Reserve() {
+  const MonitorLock lock(*change_monitor_);
+  file_->Reserve();
+}
+
 Status StateCatalogue::RemoveTensor(uint32_t number) {
   const MonitorLock lock(*change_monitor_);
   HG_ASSIGN_OR_RETURN(std::set<uint32_t> live, Live());

@@ -69,6 +69,10 @@ class StateCatalogue : public SegmentNames {
   // Of the last write.
   [[nodiscard]] int64_t generation() const override { return file_->generation(); }
 
+  // As CatalogueFile's.
+  [[nodiscard]] Status failure() const { return file_->failure(); }
+  void Reserve();
+
   // All tensors, by number. DataLoss naming a key whose value makes no sense (here and below).
   [[nodiscard]] StatusOr<std::vector<CatalogueTensor>> Tensors() const;
   [[nodiscard]] StatusOr<uint32_t> NextNumber() const;

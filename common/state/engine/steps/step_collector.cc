@@ -23,6 +23,7 @@ constexpr int64_t kMaxStep = int64_t{1} << 53;  // that a double holds, too
 }  // namespace
 
 void WaitingPush::ForgetCopy() {
+  copied = false;
   ids = {};
   values = {};
   rows = {};
