@@ -281,12 +281,19 @@ void SimServer::Serve() {
   if (!machine_.crashed()) ++world_->statistics.restarts;
 }
 
+// Up to which LSN a store that closes without a fault shows on the disk that it was synced. At
+// kNever, and where the log has failed, the damaged record alone may know it.
+int64_t SimServer::ShownByClose(const StateStats& stats) const {
+  if (world_->plan.sync == SyncLevel::kNever || stats.tensors.empty()) return 0;
+  return stats.tensors.front().refused.empty() ? stats.synced_lsn : 0;
+}
+
 // Ends the process, wherever it stands, and notes how it ended. Returns whether it just ended.
 bool SimServer::Close() {
-  // At kNever what was synced may be known by the damaged record alone.
-  const bool shown = store_ != nullptr && world_->plan.sync != SyncLevel::kNever;
-  shown_lsn_ = shown ? store_->stats().synced_lsn : 0;
+  const int64_t faults = machine_.num_faults();
+  shown_lsn_ = store_ != nullptr ? ShownByClose(store_->stats()) : 0;
   store_.reset();
+  if (machine_.num_faults() > faults) shown_lsn_ = 0;
   const bool crashed = machine_.crashed();
   const int64_t now_ns = machine_.crashed() ? machine_.crashed_ns() : world_->scheduler.now_ns();
   env_.reset();

@@ -38,6 +38,7 @@ class SimServer {
   void Serve();
   void Work();          // a thread that answers calls
   void Administrate();  // a thread that makes checkpoints and snapshots
+  [[nodiscard]] int64_t ShownByClose(const StateStats& stats) const;
   bool Close();
   void ProbeBitRot();
   // After a time without faults; all may have healed meanwhile, for good.
