@@ -10,7 +10,7 @@
 
 #include "client/ctl/doctor/checkup.h"
 #include "client/ctl/http_get.h"
-#include "client/ctl/name_lookup.h"
+#include "client/name_lookup.h"
 #include "client/ctl/two_looks.h"
 #include "common/base/host_port.h"
 

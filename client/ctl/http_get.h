@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "client/ctl/name_lookup.h"
+#include "client/name_lookup.h"
 #include "common/base/host_port.h"
 #include "common/base/status.h"
 

@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/ctl/name_lookup.h"
+#include "client/name_lookup.h"
 #include "client/ctl/trainer_ports.h"
 #include "tests/support/test_folder.h"
 

@@ -12,7 +12,7 @@
 #include "common/base/host_port.h"
 #include "common/base/status.h"
 
-namespace halograph::ctl {
+namespace halograph {
 
 struct SocketAddress {
   sockaddr_storage bytes = {};
@@ -39,4 +39,4 @@ inline constexpr size_t kMostLookups = 64;
 [[nodiscard]] StatusOr<HostAddresses> LookUp(const HostPort& host,
                                              std::chrono::steady_clock::time_point deadline);
 
-}  // namespace halograph::ctl
+}  // namespace halograph

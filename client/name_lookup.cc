@@ -1,4 +1,4 @@
-#include "client/ctl/name_lookup.h"
+#include "client/name_lookup.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 
 #include "common/base/mutex.h"
 
-namespace halograph::ctl {
+namespace halograph {
 namespace {
 
 struct FreeAddresses {
@@ -111,4 +111,4 @@ StatusOr<HostAddresses> LookUp(const HostPort& host,
   return std::move(LookUpAll({host}, deadline).front());
 }
 
-}  // namespace halograph::ctl
+}  // namespace halograph
