@@ -13,6 +13,7 @@
 #include "common/base/units.h"
 #include "common/program/address_file.h"
 #include "common/program/program.h"
+#include "common/program/service_notice.h"
 #include "server/options.h"
 #include "server/server.h"
 
@@ -46,6 +47,8 @@ Status Serve(const ServerOptions& options, StopSignal& stop) {
   stop.EndAtOnce(true);  // until it serves
   stop.ExtendTimeout(options.drain_delay + options.drain_timeout);
   spdlog::info("version {}", BuildVersion());
+  const std::unique_ptr<ServiceNotice> notice = ServiceNotice::OfEnvironment();
+  notice->Doing("opening the partitions");
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
   stop.EndAtOnce(false);
   WarnIfOpen(server->address());
@@ -55,7 +58,12 @@ Status Serve(const ServerOptions& options, StopSignal& stop) {
   Print("listening on {}{}\n", server->address(),
         called == server->address() ? "" : ", which others reach at " + called);
   static_cast<void>(FlushStdout());  // now; where it failed, the end says so
+  if (notice->watchdog().count() > 0) {
+    server->TellAlive(notice->watchdog() / 2, [&notice] { notice->Alive(); });
+  }
+  notice->Ready("serving at " + called);
   static_cast<void>(stop.Wait());
+  notice->Stopping("draining");
   address_file.reset();  // who looks from here on must not come
   if (options.drain_delay.count() > 0) {
     server->TurnUnhealthy();

@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <utility>
@@ -37,6 +38,7 @@
 #include "server/peers/peers.h"
 #include "server/runtime/housekeeper.h"
 #include "server/runtime/memory_trimmer.h"
+#include "server/runtime/pulse.h"
 #include "server/services.h"
 #include "server/stats_message.h"
 
@@ -162,6 +164,7 @@ struct Server::State {
   std::shared_ptr<const ServedGraph> graph;
   std::unique_ptr<PartStates> states;  // null: none are kept
   Dispatcher dispatcher;
+  Pulse pulse{&dispatcher};
   WaitingCalls waiting;
   CancelToken ending;
   const std::unique_ptr<Peers> peers;  // null: no --peers
@@ -242,7 +245,9 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
   log.LogLeft(now);
   if (peers != nullptr) peers->ForgetOld();
   trimmer.Trim(now, dispatcher.in_flight() == 0, *buffers);
-  return memory_is_waited_for || calls_wait || draining ? kPauseInNeed : kPause;
+  const std::chrono::nanoseconds pause =
+      memory_is_waited_for || calls_wait || draining ? kPauseInNeed : kPause;
+  return std::min(pause, pulse.Beat(now));
 }
 
 Status Server::State::OpenState(const ServerOptions& options) {
@@ -357,6 +362,11 @@ Server::~Server() {
 const std::string& Server::address() const { return state_->address; }
 
 const std::string& Server::called() const { return state_->called; }
+
+void Server::TellAlive(std::chrono::nanoseconds period, std::function<void()> alive) {
+  state_->pulse.Start(period, std::move(alive));
+  state_->keeper.Wake();
+}
 
 void Server::TurnUnhealthy() {
   state_->unhealthy = true;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -34,6 +35,10 @@ class Server {
   [[nodiscard]] const std::string& address() const;
   // HOST:PORT that others call (ServerOptions::Advertised).
   [[nodiscard]] const std::string& called() const;
+
+  // From now on until its end calls `alive` each `period`, as long as the threads that work on
+  // calls do, and the one that keeps house: as Pulse (server/runtime/pulse.h).
+  void TellAlive(std::chrono::nanoseconds period, std::function<void()> alive);
 
   // From now on health says NOT_SERVING; calls are taken as before.
   void TurnUnhealthy();

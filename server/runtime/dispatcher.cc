@@ -115,6 +115,12 @@ const ThreadPool& Dispatcher::pool(Lane lane) const {
 
 Status Dispatcher::Run(std::function<void()> task, Lane lane) {
   ThreadPool& pool = PoolOf(lane);
+  if (&pool == &pool_) {
+    task = [this, counted = std::move(task)] {
+      counted();
+      tasks_ended_.fetch_add(1, std::memory_order_relaxed);
+    };
+  }
   if (pool.TrySubmit(std::move(task))) return OkStatus();
   return Unavailable("busy: the queue of {} {} is full: try again", pool.queue_capacity(),
                      Waiting(lane));

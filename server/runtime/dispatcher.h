@@ -14,6 +14,7 @@
 // tensor are applied one after the other. Who wants fewer lowers the threads of kState.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -112,6 +113,8 @@ class Dispatcher {
   // Of requests in flight that are not answered; and how many may be.
   [[nodiscard]] int64_t request_bytes() const;
   [[nodiscard]] int64_t most_request_bytes() const { return limits_.request_bytes; }
+  // Tasks that the threads of kWork are through with, since the start.
+  [[nodiscard]] uint64_t tasks_ended() const { return tasks_ended_; }
   // The lane's; that of kWork if it has no threads of its own.
   [[nodiscard]] const ThreadPool& pool(Lane lane = Lane::kWork) const;
 
@@ -131,6 +134,7 @@ class Dispatcher {
   int64_t in_flight_ HG_GUARDED_BY(mutex_) = 0;
   int64_t request_bytes_ HG_GUARDED_BY(mutex_) = 0;
   int64_t state_request_bytes_ HG_GUARDED_BY(mutex_) = 0;  // of these
+  std::atomic<uint64_t> tasks_ended_{0};
   ThreadPool pool_;
   std::unique_ptr<ThreadPool> state_pool_;  // or null
   std::unique_ptr<ThreadPool> slow_pool_;   // or null

@@ -11,6 +11,7 @@
 #include "common/base/progress.h"
 #include "common/base/stopwatch.h"
 #include "common/program/program.h"
+#include "common/program/service_notice.h"
 #include "trainer/averaging/averaged_training.h"
 #include "trainer/checkpoint/checkpoints.h"
 #include "trainer/distributed/wait_together.h"
@@ -215,8 +216,8 @@ StatusOr<std::vector<std::shared_ptr<TraceFile>>> CreateTraces(const TrainOption
   return traces;
 }
 
-// `goes_on`: rank 0 goes on from checkpoints that are there.
-Status RunPrepared(Session& session, bool goes_on, Records& records) {
+// `goes_on`: rank 0 goes on from checkpoints that are there. `notice`: of the process.
+Status RunPrepared(Session& session, bool goes_on, Records& records, ServiceNotice& notice) {
   const Stopwatch run;
   session.options.remote.on_call_ended = CallTracer(session);
   RunInputs inputs;
@@ -248,6 +249,7 @@ Status RunPrepared(Session& session, bool goes_on, Records& records) {
   if (session.options.average_every > 0) {
     HG_ASSIGN_OR_RETURN(parts, MakePartSource(session));
   }
+  if (session.seat.index == 0) notice.Ready("training");
   const auto result = Train(session, parts.get(), records);
   HG_RETURN_IF_ERROR(UnlessStopped(session, result.status()));
   if (result->best.has_value()) {
@@ -259,6 +261,8 @@ Status RunPrepared(Session& session, bool goes_on, Records& records) {
 }  // namespace
 
 Status RunTraining(const TrainOptions& options, StopSignal& stop) {
+  const std::unique_ptr<ServiceNotice> notice = ServiceNotice::OfEnvironment();
+  notice->Doing("preparing");
   Records records;
   bool goes_on = false;
   if (options.rank == 0) {
@@ -276,7 +280,7 @@ Status RunTraining(const TrainOptions& options, StopSignal& stop) {
   }
   return RunInFrame(options, stop, "preparing", records.log, *port, [&](Session& session) {
     session.trace = std::move(traces[static_cast<size_t>(session.seat.index)]);
-    return RunPrepared(session, goes_on, records);
+    return RunPrepared(session, goes_on, records, *notice);
   });
 }
 
