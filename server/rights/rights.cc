@@ -58,8 +58,13 @@ Rights::Rights(std::unique_ptr<PolicyFile> policy, MetricRegistry* metrics)
       unauthenticated_(
           metrics->AddCounter({"halograph_server_unauthenticated_total", MetricUnit::kNone,
                                "Calls that got UNAUTHENTICATED: no principal of the policy."})) {
+  // At 0 from the start.
   for (const Principal& principal : policy_->policy()->principals()) {
-    static_cast<void>(calls_->Of(principal.name));  // at 0 from the start
+    static_cast<void>(calls_->Of(principal.name));
+    for (auto verb = static_cast<size_t>(Right::kSample); verb < static_cast<size_t>(Right::kEnd);
+         ++verb) {
+      static_cast<void>(denied_->Of(principal.name, WordOf(static_cast<Right>(verb))));
+    }
   }
   readers_.push_back(metrics->ReadCounter(
       {"halograph_server_policy_refused_total", MetricUnit::kNone,

@@ -75,7 +75,7 @@ TEST(PolicyFileTest, WhatDoesNotParseLeavesTheOldOneAndIsSaidOnceAContent) {
   for (int look = 0; look < 3; ++look) policy->ReadAgain();
   EXPECT_EQ(policy->refused(), 3);
   EXPECT_THAT(log.End(), AllOf(HasSubstr("--policy: policy.yaml:"), HasSubstr("no such file"),
-                                HasSubstr("the policy before holds on")));
+                               HasSubstr("the policy before holds on")));
   EXPECT_NE(policy->policy()->Find("a"), nullptr);
   file.Set(kOfA);  // as it was
   policy->ReadAgain();

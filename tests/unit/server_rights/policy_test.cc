@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "common/storage/file.h"
+
 namespace halograph::server {
 namespace {
 
@@ -145,6 +147,24 @@ TEST(PolicyTest, AHashThatIsNoneIsNotShownAndOneIsSomebodysAlone) {
                                   "  b: {{tokens: ['sha256:{1}', 'sha256:{0}']}}\n",
                                   kHash, kOther)),
               AllOf(StartsWith("policy.yaml:3: "), HasSubstr("a token of a already")));
+}
+
+// What users copy.
+TEST(PolicyTest, TheExamplesParse) {
+  const auto text = ReadTextFile(POLICY_OF_DEPLOY);
+  ASSERT_TRUE(text.ok()) << text.status();
+  const auto deployed = Policy::Parse(*text, POLICY_OF_DEPLOY);
+  ASSERT_TRUE(deployed.ok()) << deployed.status();
+  ASSERT_NE(deployed->Find("readers"), nullptr);
+  EXPECT_TRUE(deployed->Find("readers")->May(Right::kPull, "task:paper"));
+  const auto page = ReadTextFile(PAGE_ON_RIGHTS);
+  ASSERT_TRUE(page.ok()) << page.status();
+  constexpr std::string_view kBegin = "```yaml\nprincipals:";
+  const size_t begin = page->find(kBegin);
+  ASSERT_NE(begin, std::string::npos);
+  const size_t first = begin + std::string_view("```yaml\n").size();
+  const Policy shown = Parsed(page->substr(first, page->find("```", first) - first));
+  EXPECT_EQ(shown.FindToken(kToken), shown.Find("trainers"));
 }
 
 TEST(PolicyTest, BoundsAreKept) {
