@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/http/http_access.h"
+#include "common/http/token_file.h"
 #include "common/program/address_row.h"
 
 namespace halograph {
@@ -42,11 +44,33 @@ void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_
       .Range(1, 1024);
   rows.Add("channels-per-server", &options->channels_per_server, "connections to each server")
       .Range(1, 64);
+  rows.Add(
+          "token-file", &options->token_file,
+          "file with the token that says who calls, where the servers have --policy; it is sent by "
+          "TLS, or to loopback, and read again as it changes")
+      .DefaultText("no token is sent");
+}
+
+Status CheckTokenMayGoTo(std::string_view server, bool encrypted) {
+  if (encrypted || NamesLoopback(server)) return OkStatus();
+  return InvalidArgument(
+      "--token-file: the token would travel unencrypted to {}, where others can read it: give "
+      "--tls-ca as well, or leave out --token-file",
+      server);
 }
 
 Status RemoteOptions::CheckColumns() const {
   if (!column_pulls || columns) return OkStatus();
   return InvalidArgument("--column-pulls needs --columns: give both, or leave --column-pulls out");
+}
+
+Status RemoteOptions::CheckToken() const {
+  if (token_file.empty()) return OkStatus();
+  for (const std::string& server : servers) {
+    HG_RETURN_IF_ERROR(CheckTokenMayGoTo(server, encrypted()));
+  }
+  const Status read = ReadToken(token_file).status();
+  return read.ok() ? read : Annotate(read, "--token-file");
 }
 
 Status RemoteOptions::Validate() const {
@@ -59,7 +83,8 @@ Status RemoteOptions::Validate() const {
   OptionTable rows;
   AddCallRows(rows, &copy, "");
   AddServerTimeoutRow(rows, &copy);
-  return rows.Validate();
+  HG_RETURN_IF_ERROR(rows.Validate());
+  return CheckToken();
 }
 
 }  // namespace halograph

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,15 +42,23 @@ struct RemoteOptions {
   // Lists of ascending ids travel in full too where the servers know them as differences: the same
   // answers in more bytes.
   bool plain_ids = false;
+  // Has the token that says who calls (common/http/token_file.h), sent with each call; empty: none.
+  // Followed: a new token holds from the next second on.
+  std::filesystem::path token_file = {};
   OnCallEnded on_call_ended = {};  // told of every call, whatever it is for; null: nobody
   // Where calls are counted, whatever they are for (client/remote/client_metrics.h); null: nowhere.
   // Outlives the client.
   MetricRegistry* metrics = nullptr;
 
-  // InvalidArgument naming the option: no servers, or as its row says.
+  // InvalidArgument naming the option: no servers, or as its row says; a token that would travel
+  // unencrypted to another machine. Else as ReadToken of `token_file`.
   [[nodiscard]] Status Validate() const;
+  // Whether calls travel encrypted.
+  [[nodiscard]] bool encrypted() const { return false; }
   // Of the two about columns alone.
   [[nodiscard]] Status CheckColumns() const;
+  // Of the token alone.
+  [[nodiscard]] Status CheckToken() const;
 };
 
 // --servers; returned so that a program may require it. Blanks around an address do not count, and
@@ -60,7 +69,12 @@ OptionRow& AddServersRow(OptionTable& rows, RemoteOptions* options, std::string 
 void AddServerTimeoutRow(OptionTable& rows, RemoteOptions* options);
 // --columns and --column-pulls, and --plain-ids.
 void AddColumnRows(OptionTable& rows, RemoteOptions* options);
-// What bounds calls: --timeout, --max-message-bytes, --calls-in-flight, --channels-per-server.
+// InvalidArgument, with what to do: a token for `server`, HOST:PORT, would travel where others can
+// read it. Not where calls are `encrypted`, or stay on this machine: its address must say that,
+// since a name may come to stand for another one.
+[[nodiscard]] Status CheckTokenMayGoTo(std::string_view server, bool encrypted);
+// What bounds calls: --timeout, --max-message-bytes, --calls-in-flight, --channels-per-server; and
+// --token-file.
 void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_help);
 
 }  // namespace halograph

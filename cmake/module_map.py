@@ -70,10 +70,12 @@ ROWS = {
     # What answers a call, and what calls run on, know no gRPC; the services above them do.
     "server/runtime": ["common/*", "proto/methods"],
     "server/handlers": ["common/*", "proto/methods", "proto/wire", "server/runtime"],
+    # Who calls, and what they may.
+    "server/rights": ["common/*", "proto/methods"],
     # The other servers of its graph, as a server shows them.
     "server/peers": ["common/base", "common/storage"],
     "server": ["common/*", "proto", "proto/methods", "proto/state", "proto/wire", "server/handlers",
-               "server/peers", "server/runtime"],
+               "server/peers", "server/rights", "server/runtime"],
 
     # The interfaces and what is made of them; only the folders that speak to servers know gRPC.
     "client": ["common/*"],
@@ -147,6 +149,7 @@ LIBRARIES = {
     "hwy/": ["common", "trainer/blocks", "trainer/kernels"],
     "metis.h": ["partitioner/methods"], "scotch.h": ["partitioner"], "ptscotch.h": ["partitioner"],
     "mpi.h": ["partitioner"],
+    "openssl/": ["server/rights"],
     "yaml-cpp/": ["common/yaml"], "zlib.h": ["partitioner/readers"],
 }
 

@@ -1,4 +1,5 @@
 #include "server/raw_service.h"
+#include "server/seen.h"
 #include "server/services.h"
 #include "server/stats_message.h"
 
@@ -12,8 +13,9 @@ class AdminCalls {
   Status Stats(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const StatsQuestion question,
                         ParseStatsRequest(bytes, context_.max_message_bytes));
-    return WriteStatsReply(TakeSnapshot(context_, question.metrics), question.max_bytes,
-                           scope.memory, reply);
+    ServerSnapshot snapshot = TakeSnapshot(context_, question.metrics);
+    LeaveWhatIsSeen(scope.access, &snapshot);
+    return WriteStatsReply(snapshot, question.max_bytes, scope.memory, reply);
   }
 
  private:

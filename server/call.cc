@@ -11,6 +11,7 @@
 
 #include "common/base/call_metadata.h"
 #include "common/base/printable.h"
+#include "server/caller.h"
 #include "server/methods.h"
 #include "server/rpc_status.h"
 
@@ -60,6 +61,7 @@ class Call final : public grpc::ServerUnaryReactor {
   }
 
   void Start() {
+    if (Status status = FindCaller(); !status.ok()) return End(status);
     if (Status status = CheckSize(); !status.ok()) return End(status);
     if (Status status = CheckGraph(); !status.ok()) return End(status);
     const ServedMethodRow& row = ServedRowOf(logged_.method);
@@ -106,6 +108,13 @@ class Call final : public grpc::ServerUnaryReactor {
     const CancelToken::Registration with_all;
   };
 
+  [[nodiscard]] Status FindCaller() {
+    if (environment_.rights == nullptr) return OkStatus();
+    HG_ASSIGN_OR_RETURN(scope_.access, environment_.rights->Of(FactsOf(*context_)));
+    logged_.principal = scope_.access.name();
+    return OkStatus();
+  }
+
   [[nodiscard]] Status CheckSize() const {
     if (RowOf(logged_.method).request == RequestBound::kMessage) return OkStatus();
     if (static_cast<size_t>(request_bytes_) <= kSmallRequestBytes) return OkStatus();
@@ -142,7 +151,11 @@ class Call final : public grpc::ServerUnaryReactor {
       return End(Cancelled("the client cancelled the call before it was answered"));
     }
     const Lane lane = scope_.lane;
-    const Status status = Guarded();
+    Status status = Guarded();
+    if (status.ok() && LetThroughByMistake()) {
+      status = Internal("{} was answered, but no right of {} was looked at: this is a bug",
+                        MethodName(logged_.method), logged_.principal);
+    }
     if (!status.ok() && scope_.lane != lane) return Move();
     if (!status.ok() && scope_.wait_for && !scope_.waited) return WaitForOthers();
     if (!status.ok() && memory_.missing_bytes() > 0) {
@@ -192,6 +205,11 @@ class Call final : public grpc::ServerUnaryReactor {
     if (!waits.ok()) EndRefused(Refusal::kWaitingFull, waits);
   }
 
+  [[nodiscard]] bool LetThroughByMistake() const {
+    return environment_.rights != nullptr && RowOf(logged_.method).right != Right::kAny &&
+           !scope_.access.decided();
+  }
+
   Status Guarded() {
     try {
       return work_(request_, scope_, reply_);
@@ -215,6 +233,9 @@ class Call final : public grpc::ServerUnaryReactor {
     answering_ = now - start_;
     code_ = status.code();
     if (absl::IsUnavailable(status)) environment_.metrics->Refused(refusal_);
+    if (absl::IsPermissionDenied(status) && environment_.rights != nullptr) {
+      environment_.rights->CountDenied(logged_.principal, RowOf(logged_.method).right);
+    }
     if (!ok()) reply_->Clear();
     reply_bytes_ = ok() ? static_cast<int64_t>(reply_->Length()) : 0;
     memory_.Give({});  // what it did not take
@@ -236,7 +257,7 @@ class Call final : public grpc::ServerUnaryReactor {
 
   const CallEnvironment environment_;
   grpc::CallbackServerContext* const context_;
-  const LoggedCall logged_;
+  LoggedCall logged_;
   grpc::ByteBuffer* const request_;
   const int64_t request_bytes_;
   grpc::ByteBuffer* const reply_;

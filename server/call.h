@@ -15,6 +15,8 @@
 #include "common/base/status.h"
 #include "proto/methods/methods.h"
 #include "server/call_log.h"
+#include "server/rights/access.h"
+#include "server/rights/rights.h"
 #include "server/runtime/buffer_pool.h"
 #include "server/runtime/call_metrics.h"
 #include "server/runtime/dispatcher.h"
@@ -37,6 +39,7 @@ struct CallEnvironment {
   BufferPool* buffers = nullptr;  // where replies of rows and edges lie
   ReplyWatch* replies = nullptr;  // with GrpcCallHooks()
   WaitingCalls* waiting = nullptr;
+  Rights* rights = nullptr;             // null: everybody may do everything
   const CancelToken* ending = nullptr;  // cancelled when calls are cut off
   std::string_view identity;            // of the graph served
 };
@@ -54,6 +57,9 @@ struct CallScope {
   // Whose threads the work runs on. Work that finds that it may wait sets another one, and returns
   // any error: it runs again there, from the start.
   Lane lane = Lane::kWork;
+  // What the caller may do. Work asks it as soon as it knows what the request is about: a call
+  // whose method takes a verb (proto/methods/methods.h) and that asked for none ends with Internal.
+  Access access = {};
 };
 inline constexpr std::chrono::minutes kLongestCall{10};
 
@@ -67,11 +73,12 @@ using CallWork =
 [[nodiscard]] ReplyWatch::Hooks GrpcCallHooks();
 
 // Starts the call and returns its reactor, which deletes itself. How it is bounded and where it
-// runs is the method's rows (proto/methods/methods.h, server/methods.h). Calls whose metadata names
-// another graph (common/base/call_metadata.h) end with FAILED_PRECONDITION; too large ones with
-// RESOURCE_EXHAUSTED; refused ones (gate, queue, memory) with UNAVAILABLE and trailing metadata
-// `grpc-retry-pushback-ms`. `work`, which outlives the call, is not run for one that its client has
-// cancelled. The other parameters are what gRPC gives to a raw method.
+// runs is the method's rows (proto/methods/methods.h, server/methods.h). Calls of nobody that the
+// policy knows end with UNAUTHENTICATED before anything else of them is looked at. Calls whose
+// metadata names another graph (common/base/call_metadata.h) end with FAILED_PRECONDITION; too
+// large ones with RESOURCE_EXHAUSTED; refused ones (gate, queue, memory) with UNAVAILABLE and
+// trailing metadata `grpc-retry-pushback-ms`. `work`, which outlives the call, is not run for one
+// that its client has cancelled. The other parameters are what gRPC gives to a raw method.
 grpc::ServerUnaryReactor* StartCall(const CallEnvironment& environment, Method method,
                                     grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request, grpc::ByteBuffer* reply,

@@ -41,7 +41,8 @@ struct LoggedCall {
   Method method;
   std::string peer;  // as gRPC names it
   std::string host;
-  std::string rank;  // "-": none
+  std::string rank;            // "-": none
+  std::string principal = {};  // empty: there is no policy, or it is nobody
 };
 
 class CallLog {

@@ -8,6 +8,19 @@
 namespace halograph::server {
 namespace {
 
+// Of every group of a request.
+template <typename Group>
+Status CheckRelations(const std::vector<Group>& groups, Access* access) {
+  if (groups.empty()) return access->ToAnything(Right::kSample);
+  const std::string* checked = nullptr;
+  for (const Group& group : groups) {
+    if (checked != nullptr && *checked == group.relation) continue;
+    HG_RETURN_IF_ERROR(access->ToRelation(Right::kSample, group.relation));
+    checked = &group.relation;
+  }
+  return OkStatus();
+}
+
 class GraphCalls {
  public:
   GraphCalls(const ServiceContext& context, grpc::ByteBuffer description)
@@ -27,16 +40,18 @@ class GraphCalls {
 
   Status Sample(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const LayerSampleRequest request, ParseSampleRequest(*bytes));
+    HG_RETURN_IF_ERROR(CheckRelations(request.groups, &scope.access));
     HG_ASSIGN_OR_RETURN(const std::vector<LayerSamplePlan> plans, sample_.Plan(request));
     return WriteSampleReply(sample_, plans, scope.memory, reply);
   }
 
-  Status ReadTaskSet(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
-    return AnswerReadTaskSet(context_, bytes, reply);
+  Status ReadTaskSet(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
+    return AnswerReadTaskSet(context_, bytes, scope, reply);
   }
 
   Status ColumnSums(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const wire::ColumnSumsRequest request, ParseColumnSumsRequest(*bytes));
+    HG_RETURN_IF_ERROR(CheckRelations(request.groups, &scope.access));
     HG_ASSIGN_OR_RETURN(const std::vector<ColumnSumsAnswer> answers,
                         column_sums_.Answer(request, scope.limits));
     return WriteColumnSumsReply(answers, scope.memory, reply);
@@ -44,13 +59,19 @@ class GraphCalls {
 
   Status Extract(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const wire::ExtractRequest request, ParseExtractRequest(*bytes));
+    HG_RETURN_IF_ERROR(CheckRelations(request.groups, &scope.access));
     HG_ASSIGN_OR_RETURN(const std::vector<ExtractAnswer> answers,
                         extract_.Answer(request, scope.limits));
     return WriteExtractReply(answers, scope.memory, reply);
   }
 
-  Status ReadTopology(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
+  Status ReadTopology(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const TopologyRequest request, ParseTopologyRequest(bytes));
+    // The manifest, and what is of node types, is for who may sample anything: it says no more of
+    // relations than Describe.
+    const std::string relation = RelationOfFile(context_.graph->schema(), request.path);
+    HG_RETURN_IF_ERROR(relation.empty() ? scope.access.ToAnything(Right::kSample)
+                                        : scope.access.ToRelation(Right::kSample, relation));
     HG_ASSIGN_OR_RETURN(const TopologyRange range, topology_.Read(request));
     *reply = WriteTopologyReply(range, context_.topology_files);
     return OkStatus();

@@ -61,17 +61,20 @@ class HealthService::Impl final : public grpc::Service {
                [this](grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                       grpc::ByteBuffer* reply) {
                  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-                 reactor->Finish(ToGrpc(Check(*request, reply)));
+                 reactor->Finish(ToGrpc(Check(*context, *request, reply)));
                  return reactor;
                }));
     AddMethod(new RpcServiceMethod(kWatchPath, RpcServiceMethod::SERVER_STREAMING, nullptr));
     MarkMethodRawCallback(
         1, new grpc::internal::CallbackServerStreamingHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
-               [this](grpc::CallbackServerContext*, const grpc::ByteBuffer* request) {
-                 return Begin(*request);
+               [this](grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+                 return Begin(*context, *request);
                }));
   }
 
+  void AskFirst(std::function<Status(const grpc::CallbackServerContext&)> may) {
+    may_ = std::move(may);
+  }
   void SetServing(bool serving) {
     TellAll([&]() HG_REQUIRES(mutex_) {
       serving_ = serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
@@ -94,13 +97,22 @@ class HealthService::Impl final : public grpc::Service {
     return service.empty() ||
            std::find(services_.begin(), services_.end(), service) != services_.end();
   }
-  [[nodiscard]] Status Check(const grpc::ByteBuffer& request, grpc::ByteBuffer* reply) const;
+  // The service asked about, of who may ask; else as ServiceAskedAbout and `may_`.
+  [[nodiscard]] StatusOr<std::string> Admit(const grpc::CallbackServerContext& context,
+                                            const grpc::ByteBuffer& request) const {
+    if (may_) HG_RETURN_IF_ERROR(may_(context));
+    return ServiceAskedAbout(request);
+  }
+  [[nodiscard]] Status Check(const grpc::CallbackServerContext& context,
+                             const grpc::ByteBuffer& request, grpc::ByteBuffer* reply) const;
   // A watch, which deletes itself.
-  [[nodiscard]] grpc::ServerWriteReactor<grpc::ByteBuffer>* Begin(const grpc::ByteBuffer& request);
+  [[nodiscard]] grpc::ServerWriteReactor<grpc::ByteBuffer>* Begin(
+      const grpc::CallbackServerContext& context, const grpc::ByteBuffer& request);
   template <typename Change>
   void TellAll(const Change& change);
 
   const std::vector<std::string_view> services_;
+  std::function<Status(const grpc::CallbackServerContext&)> may_;  // none: everybody may
   mutable Mutex mutex_;
   ServingStatus serving_ HG_GUARDED_BY(mutex_) = HealthCheckResponse::NOT_SERVING;
   bool ended_ HG_GUARDED_BY(mutex_) = false;
@@ -181,8 +193,9 @@ class HealthService::Impl::Watch final : public grpc::ServerWriteReactor<grpc::B
   std::optional<Status> end_;  // changed under the lock, and not once finished_ is set
 };
 
-Status HealthService::Impl::Check(const grpc::ByteBuffer& request, grpc::ByteBuffer* reply) const {
-  HG_ASSIGN_OR_RETURN(const std::string service, ServiceAskedAbout(request));
+Status HealthService::Impl::Check(const grpc::CallbackServerContext& context,
+                                  const grpc::ByteBuffer& request, grpc::ByteBuffer* reply) const {
+  HG_ASSIGN_OR_RETURN(const std::string service, Admit(context, request));
   if (!Has(service)) {
     return NotFound("this server has no service '{}'", Printable(service, kNameShown));
   }
@@ -192,8 +205,8 @@ Status HealthService::Impl::Check(const grpc::ByteBuffer& request, grpc::ByteBuf
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* HealthService::Impl::Begin(
-    const grpc::ByteBuffer& request) {
-  const StatusOr<std::string> service = ServiceAskedAbout(request);
+    const grpc::CallbackServerContext& context, const grpc::ByteBuffer& request) {
+  const StatusOr<std::string> service = Admit(context, request);
   auto* watch = new Watch(this, service.ok() && Has(*service));
   Step step = Step::kNone;
   {
@@ -233,6 +246,9 @@ HealthService::HealthService(std::span<const std::string_view> services)
     : impl_(std::make_unique<Impl>(services)) {}
 HealthService::~HealthService() = default;
 grpc::Service* HealthService::service() { return impl_.get(); }
+void HealthService::AskFirst(std::function<Status(const grpc::CallbackServerContext&)> may) {
+  impl_->AskFirst(std::move(may));
+}
 void HealthService::SetServing(bool serving) { impl_->SetServing(serving); }
 void HealthService::EndWatches() { impl_->EndWatches(); }
 size_t HealthService::watches() const { return impl_->watches(); }

@@ -4,11 +4,18 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
 
 #include <grpcpp/impl/codegen/service_type.h>
+
+#include "common/base/status.h"
+
+namespace grpc {
+class CallbackServerContext;
+}
 
 namespace halograph::server {
 
@@ -22,6 +29,10 @@ class HealthService {
   ~HealthService();
   HealthService(const HealthService&) = delete;
   HealthService& operator=(const HealthService&) = delete;
+
+  // Asks before each Check and Watch; what it returns, if not OK, ends them. Before the service is
+  // registered; else everybody may.
+  void AskFirst(std::function<Status(const grpc::CallbackServerContext&)> may);
 
   // What to register; outlives the server, as this does.
   [[nodiscard]] grpc::Service* service();

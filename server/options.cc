@@ -38,6 +38,10 @@ Status ServerOptions::Validate() const {
   HG_RETURN_IF_ERROR(rows.Validate());
   HG_RETURN_IF_ERROR(http.Validate());
   HG_RETURN_IF_ERROR(CheckPeers());
+  if (!policy.empty() && reflection == Reflection::kOn) {
+    return InvalidArgument(
+        "--reflection on answers everybody, and --policy does not: leave one of them out");
+  }
   const int64_t least = kMessagesInMemory * max_message_bytes;
   for (const auto& [name, value] :
        {std::pair{"--request-memory", request_memory}, {"--reply-memory", reply_memory}}) {
@@ -153,7 +157,10 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
   rows.AddChoice("reflection", &o->reflection,
                  {{"on", Reflection::kOn}, {"off", Reflection::kOff}, {"auto", Reflection::kAuto}},
                  "whether gRPC's reflection, which tools like grpcurl ask, tells what the services "
-                 "and their messages are; auto: on");
+                 "and their messages are; auto: on without --policy and TLS");
+  rows.Add("policy", &o->policy,
+           "file that says who may do what, by certificates and tokens; read again as it changes")
+      .DefaultText("everybody may do everything");
 
   AddHttpRows(rows, &o->http);
   AddAddressRow(rows, "peers", &o->peers,

@@ -47,6 +47,7 @@ struct ServerOptions {
   std::chrono::nanoseconds drain_delay = std::chrono::seconds(0);
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
   Reflection reflection = Reflection::kAuto;
+  std::filesystem::path policy;  // who may do what (server/rights); empty: everybody everything
   VerifyLevel verify = VerifyLevel::kContents;
   PartContents contents;     // what is opened and served (--serve)
   StateFolderOptions state;  // mutable tensors of the parts served
@@ -62,7 +63,11 @@ struct ServerOptions {
   [[nodiscard]] int NumThreads() const;
   [[nodiscard]] int64_t RequestMemory() const;
   [[nodiscard]] int64_t ReplyMemory() const;
-  [[nodiscard]] bool Reflects() const { return reflection != Reflection::kOff; }
+  // `encrypted`: callers come by TLS. By itself a server that guards anything does not reflect.
+  [[nodiscard]] bool Reflects(bool encrypted) const {
+    if (reflection == Reflection::kAuto) return !encrypted && policy.empty();
+    return reflection == Reflection::kOn;
+  }
   // What others call, HOST:PORT, of a server that listens at `address`, which has the bound port.
   // Of a wildcard as HostToCall, with a warning where that is not the machine's name.
   // InvalidArgument: `address` is none.

@@ -28,6 +28,7 @@
 #include "common/metrics/process_metrics.h"
 #include "common/state/durable/system_env.h"
 #include "common/state/parts/part_states.h"
+#include "server/caller.h"
 #include "server/connections.h"
 #include "server/grpc_stats_caller.h"
 #include "server/handlers/describe.h"
@@ -143,6 +144,8 @@ struct Server::State {
 
   // Why it takes no calls; empty: it does.
   [[nodiscard]] std::string WhyNotReady() const;
+  // Reads the policy, if there is one. Errors as PolicyFile::Open.
+  [[nodiscard]] Status OpenPolicy(const ServerOptions& options);
   // Starts the HTTP port, if there is one. Errors as HttpServer::Start.
   [[nodiscard]] Status StartPort(const ServerOptions& options);
   // What /status answers.
@@ -154,6 +157,7 @@ struct Server::State {
       {"halograph_state_sync_seconds", MetricUnit::kSeconds, "How long syncs of the log took."},
       LatencyBounds(), {"part"});
   ServerStats stats{&call_metrics};
+  std::unique_ptr<Rights> rights;               // null: everybody may do everything
   std::optional<GraphCounters> graph_counters;  // once the graph is open
   CallLog log;
   const std::shared_ptr<BufferPool> buffers;
@@ -263,6 +267,16 @@ Status Server::State::OpenState(const ServerOptions& options) {
   return OkStatus();
 }
 
+Status Server::State::OpenPolicy(const ServerOptions& options) {
+  if (options.policy.empty()) return OkStatus();
+  StatusOr<std::unique_ptr<PolicyFile>> policy = PolicyFile::Open(options.policy);
+  if (!policy.ok()) return Annotate(policy.status(), "--policy");
+  rights = std::make_unique<Rights>(*std::move(policy), &metrics);
+  health.AskFirst(
+      [this](const grpc::CallbackServerContext& call) { return CheckCaller(call, rights.get()); });
+  return metrics.status();
+}
+
 void Server::State::Stop() {
   ending.Cancel();
   health.EndWatches();
@@ -282,6 +296,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   PrepareGrpc();
   auto state = std::make_unique<State>(options);
   state->env = std::move(env);
+  HG_RETURN_IF_ERROR(state->OpenPolicy(options));
   HG_RETURN_IF_ERROR(state->StartPort(options));
   HG_ASSIGN_OR_RETURN(
       std::unique_ptr<PartitionSet> parts,
@@ -300,6 +315,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                    .buffers = state->buffers.get(),
                    .replies = &state->replies,
                    .waiting = &state->waiting,
+                   .rights = state->rights.get(),
                    .ending = &state->ending,
                    .identity = context.graph->identity()};
   context.max_message_bytes = options.max_message_bytes;
@@ -326,7 +342,8 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
           .Resize(static_cast<size_t>(kQuotaInRequestMemories * options.RequestMemory())));
   for (const auto& service : state->services) builder.RegisterService(service.get());
   builder.RegisterService(state->health.service());
-  if (!options.Reflects()) builder.SetOption(std::make_unique<WithoutReflection>());
+  if (!options.Reflects(/*encrypted=*/false))
+    builder.SetOption(std::make_unique<WithoutReflection>());
   ++starting;
   state->server = builder.BuildAndStart();
   --starting;

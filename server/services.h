@@ -34,8 +34,9 @@ struct ServiceContext {
 
 // ReadTaskSet of KVService and, under its first name, of GraphService. InvalidArgument if `request`
 // is no such message; else as TaskSetHandler::Read.
+// PermissionDenied as Access::ToTask.
 [[nodiscard]] Status AnswerReadTaskSet(const ServiceContext& context, grpc::ByteBuffer* request,
-                                       grpc::ByteBuffer* reply);
+                                       CallScope& scope, grpc::ByteBuffer* reply);
 
 // Services of the table (proto/methods/methods.h), by name.
 inline constexpr std::string_view kGraphService = "halograph.v1.GraphService";

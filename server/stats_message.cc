@@ -58,6 +58,7 @@ void ToProto(const SlowCall& call, v1::SlowCall* out) {
   out->set_rank(call.rank);
   out->set_request_id(call.request_id);
   out->set_trace_id(call.trace_id);
+  out->set_principal(call.principal);
   out->set_status(call.status);
   out->set_answering_seconds(InSeconds(call.answering));
   out->set_sending_seconds(InSeconds(call.sending));

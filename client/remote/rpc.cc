@@ -19,6 +19,8 @@ TransportOptions ToTransportOptions(const RemoteOptions& options, ClientMetrics*
           .max_message_bytes = options.max_message_bytes,
           .channels_per_server = options.channels_per_server,
           .rank = options.rank,
+          .token_file = options.token_file,
+          .encrypted = options.encrypted(),
           .metrics = metrics};
 }
 

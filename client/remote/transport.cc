@@ -14,8 +14,10 @@
 
 #include "absl/strings/numbers.h"
 #include "client/remote/client_metrics.h"
+#include "client/remote_options.h"
 #include "common/base/call_metadata.h"
 #include "common/base/printable.h"
+#include "common/http/token_file.h"
 
 namespace halograph {
 
@@ -157,6 +159,7 @@ class GrpcAttempt final : public Transport::Attempt {
 struct Transport::Server {
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs;
   std::atomic<uint32_t> next{0};
+  Status may_have_token;
 
   grpc::GenericStub& Next() {
     return *stubs[next.fetch_add(1, std::memory_order_relaxed) % stubs.size()];
@@ -166,8 +169,18 @@ struct Transport::Server {
 Transport::Transport(const TransportOptions& options)
     : rank_(options.rank), metrics_(options.metrics) {
   const grpc::ChannelArguments arguments = MakeArguments(options);
+  if (!options.token_file.empty()) {
+    StatusOr<std::string> token = ReadToken(options.token_file);
+    if (token.ok()) {
+      token_ = std::make_unique<TokenFile>(options.token_file, *std::move(token),
+                                           TokenBounds{.option = "--token-file"});
+    } else {
+      token_status_ = Annotate(token.status(), "--token-file");
+    }
+  }
   for (const std::string& address : options.servers) {
     auto server = std::make_unique<Server>();
+    server->may_have_token = CheckTokenMayGoTo(address, options.encrypted);
     for (int i = 0; i < options.channels_per_server; ++i) {
       server->stubs.push_back(std::make_unique<grpc::GenericStub>(
           grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments)));
@@ -177,6 +190,16 @@ Transport::Transport(const TransportOptions& options)
 }
 
 Transport::~Transport() = default;
+
+Status Transport::PutToken(const Server& server, grpc::ClientContext* context) const {
+  HG_RETURN_IF_ERROR(token_status_);
+  if (token_ == nullptr) return OkStatus();
+  if (!server.may_have_token.ok()) {
+    return MakeStatus(absl::StatusCode::kUnauthenticated, Message(server.may_have_token));
+  }
+  context->AddMetadata(kAuthorizationKey, "Bearer " + token_->Token());
+  return OkStatus();
+}
 
 std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, ReplyHandler on_reply,
                                                      DoneHandler done) {
@@ -189,10 +212,15 @@ std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, Re
   if (!graph_.empty()) attempt->context.AddMetadata(kGraphKey, graph_);
   if (rank_ >= 0) attempt->context.AddMetadata(kRankKey, std::to_string(rank_));
   if (spec.failed_over) attempt->context.AddMetadata(kFailedOverKey, "1");
+  Server& server = *servers_[static_cast<size_t>(spec.server)];
+  if (Status status = PutToken(server, &attempt->context); !status.ok()) {
+    done({.status = std::move(status), .pushback = {}});
+    return attempt;
+  }
   attempt->request = ToBuffer(spec.request);
   GrpcAttempt* raw = attempt.get();
   raw->counted.Began();
-  servers_[static_cast<size_t>(spec.server)]->Next().UnaryCall(
+  server.Next().UnaryCall(
       &raw->context, std::string(PathOf(spec.method)), grpc::StubOptions(), &raw->request,
       &raw->reply,
       [raw, on_reply = std::move(on_reply), done = std::move(done)](const grpc::Status& status) {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,9 +23,14 @@
 #include "common/base/trace_context.h"
 #include "proto/methods/methods.h"
 
+namespace grpc {
+class ClientContext;
+}
+
 namespace halograph {
 
 class ClientMetrics;
+class TokenFile;
 
 // The bytes of one message as they arrived: consecutive pieces, cut anywhere, not aligned.
 using ReplyPieces = std::span<const std::span<const std::byte>>;
@@ -34,6 +40,11 @@ struct TransportOptions {
   int64_t max_message_bytes = 4194304;  // either way; a larger reply is ResourceExhausted
   int channels_per_server = 2;
   int rank = -1;  // metadata `halograph-rank` if >= 0
+  // Metadata `authorization` of each attempt: "Bearer " and the token of the file, as it is then.
+  // Empty: none. An attempt that would carry it unencrypted to another machine ends with
+  // Unauthenticated, and one without a token that could be read with why; neither is sent.
+  std::filesystem::path token_file = {};
+  bool encrypted = false;  // attempts travel so
   // Told of each attempt; null: nobody. Outlives the transport.
   ClientMetrics* metrics = nullptr;
 };
@@ -83,9 +94,14 @@ class Transport {
 
  private:
   struct Server;
+  // Puts the token into an attempt's metadata, if there is one. Errors as TransportOptions say.
+  [[nodiscard]] Status PutToken(const Server& server, grpc::ClientContext* context) const;
+
   int rank_;
   ClientMetrics* metrics_;
-  std::string graph_;  // empty: not known yet
+  std::string graph_;                 // empty: not known yet
+  std::unique_ptr<TokenFile> token_;  // null: none is sent
+  Status token_status_;               // why there is none, if there should be one
   std::vector<std::unique_ptr<Server>> servers_;
 };
 

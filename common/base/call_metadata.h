@@ -17,6 +17,8 @@ inline constexpr char kRequestIdKey[] = "halograph-request-id";
 inline constexpr char kTraceparentKey[] = "traceparent";
 // What older clients send instead, any text. Servers read it where there is no traceparent.
 inline constexpr char kTraceIdKey[] = "halograph-trace-id";
+// "Bearer TOKEN": who calls, where servers tell callers apart. Sent where nobody else reads it.
+inline constexpr char kAuthorizationKey[] = "authorization";
 inline constexpr char kRankKey[] = "halograph-rank";
 // The call was asked of another server of the part before; servers count such calls.
 inline constexpr char kFailedOverKey[] = "halograph-failed-over";

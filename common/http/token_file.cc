@@ -98,12 +98,12 @@ void TokenFile::ReadAgain() {
   StatusOr<std::string> found = bounds_.read(path_);
   const MutexLock lock(mutex_);
   if (found.ok()) {
-    if (*found != token_) spdlog::info("the token of --http-token-file has changed");
+    if (*found != token_) spdlog::info("the token of {} has changed", bounds_.option);
     token_ = *std::move(found);
     warned_of_.clear();
   } else if (Message(found.status()) != warned_of_) {
     warned_of_ = Message(found.status());
-    spdlog::warn("--http-token-file: {}; the token before holds on", warned_of_);
+    spdlog::warn("{}: {}; the token before holds on", bounds_.option, warned_of_);
   }
 }
 

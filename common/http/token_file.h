@@ -1,4 +1,4 @@
-// The secret that guarded pages want, in a file that only its owner may read.
+// A secret in a file that only its owner may read: what guarded pages want, or what says who calls.
 #pragma once
 
 #include <chrono>
@@ -23,6 +23,7 @@ namespace halograph {
 struct TokenBounds {
   std::chrono::nanoseconds pace = std::chrono::seconds(1);  // between two looks at the file
   std::function<StatusOr<std::string>(const std::filesystem::path&)> read = ReadToken;
+  std::string option = "--http-token-file";  // that named the file, for the log
 };
 
 // Follows a file in a thread of its own: a new token holds from the next look on, and who asks for

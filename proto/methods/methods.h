@@ -50,13 +50,18 @@ enum class RequestBound : uint8_t {
 };
 inline constexpr size_t kSmallRequestBytes = 64 << 10;
 
-// What a caller needs, once servers tell callers apart. Nothing reads it yet.
+// What a caller needs where servers tell callers apart (server/rights). Of what it is about, a
+// tensor, relation or task set, the handler says: it knows the request.
 enum class Right : uint8_t {
-  kRead,      // the graph, rows, and what there is
+  kNone,      // none was named: no row may have it
+  kAny,       // to be anybody that the policy knows; lists show what the caller may see
+  kSample,    // to read edges of relations
+  kPull,      // to read rows of tensors, and task sets
   kPush,      // to change rows of mutable tensors
   kCreate,    // to make and drop such tensors
-  kSnapshot,  // to make, read, delete and restore their snapshots
-  kAdmin,     // what operators ask
+  kSnapshot,  // to make, list, read and delete their snapshots
+  kAdmin,     // to put what others pushed aside: restored snapshots, rows set bit by bit, imports
+  kEnd,       // none: how many there are
 };
 
 struct MethodRow {
@@ -66,7 +71,7 @@ struct MethodRow {
   // A client may send it again after it may have been done: that changes nothing. If not, only what
   // a server refused before it did anything is sent again; the server says so by its pushback.
   bool repeatable;
-  Right right;
+  Right right;  // some calls need more: those that act as an operator does need kAdmin
   // The word (proto/wire/capabilities.h) of servers that have the method; empty: all have it.
   std::string_view capability;
 };
@@ -75,20 +80,20 @@ inline constexpr std::string_view kPackage = "halograph.v1";
 
 inline constexpr auto kMethodRows = std::to_array<MethodRow>({
     {Method::kDescribe, "/halograph.v1.GraphService/Describe", RequestBound::kSmall, true,
-     Right::kRead, ""},
+     Right::kAny, ""},
     {Method::kSample, "/halograph.v1.GraphService/Sample", RequestBound::kMessage, true,
-     Right::kRead, ""},
+     Right::kSample, ""},
     {Method::kGraphReadTaskSet, "/halograph.v1.GraphService/ReadTaskSet", RequestBound::kSmall,
-     true, Right::kRead, ""},
+     true, Right::kPull, ""},
     {Method::kReadTopology, "/halograph.v1.GraphService/ReadTopology", RequestBound::kSmall, true,
-     Right::kRead, ""},
+     Right::kSample, ""},
     {Method::kColumnSums, "/halograph.v1.GraphService/ColumnSums", RequestBound::kMessage, true,
-     Right::kRead, wire::kSampleColumns},
+     Right::kSample, wire::kSampleColumns},
     {Method::kExtract, "/halograph.v1.GraphService/Extract", RequestBound::kMessage, true,
-     Right::kRead, wire::kSampleColumns},
-    {Method::kPull, "/halograph.v1.KVService/Pull", RequestBound::kMessage, true, Right::kRead, ""},
+     Right::kSample, wire::kSampleColumns},
+    {Method::kPull, "/halograph.v1.KVService/Pull", RequestBound::kMessage, true, Right::kPull, ""},
     {Method::kReadTaskSet, "/halograph.v1.KVService/ReadTaskSet", RequestBound::kSmall, true,
-     Right::kRead, wire::kTaskSetRows},
+     Right::kPull, wire::kTaskSetRows},
     // Its numbers tell the server that it has been applied before.
     {Method::kPush, "/halograph.v1.KVService/Push", RequestBound::kMessage, true, Right::kPush,
      wire::kMutableTensors},
@@ -100,19 +105,19 @@ inline constexpr auto kMethodRows = std::to_array<MethodRow>({
     {Method::kDropTensor, "/halograph.v1.KVService/DropTensor", RequestBound::kSmall, true,
      Right::kCreate, wire::kMutableTensors},
     {Method::kListTensors, "/halograph.v1.KVService/ListTensors", RequestBound::kSmall, true,
-     Right::kRead, wire::kMutableTensors},
+     Right::kAny, wire::kMutableTensors},
     // Repeated, it would be refused for what the first one made.
     {Method::kSnapshotTensors, "/halograph.v1.KVService/SnapshotTensors", RequestBound::kSmall,
      false, Right::kSnapshot, wire::kMutableTensors},
     {Method::kListSnapshots, "/halograph.v1.KVService/ListSnapshots", RequestBound::kSmall, true,
-     Right::kRead, wire::kMutableTensors},
+     Right::kSnapshot, wire::kMutableTensors},
     {Method::kReadSnapshot, "/halograph.v1.KVService/ReadSnapshot", RequestBound::kSmall, true,
      Right::kSnapshot, wire::kReadSnapshot},
     {Method::kDeleteSnapshot, "/halograph.v1.KVService/DeleteSnapshot", RequestBound::kSmall, true,
      Right::kSnapshot, wire::kMutableTensors},
     {Method::kRestoreSnapshot, "/halograph.v1.KVService/RestoreSnapshot", RequestBound::kSmall,
-     true, Right::kSnapshot, wire::kMutableTensors},
-    {Method::kStats, "/halograph.v1.AdminService/Stats", RequestBound::kSmall, true, Right::kAdmin,
+     true, Right::kAdmin, wire::kMutableTensors},
+    {Method::kStats, "/halograph.v1.AdminService/Stats", RequestBound::kSmall, true, Right::kAny,
      ""},
 });
 
@@ -127,6 +132,14 @@ template <typename Rows>
 }
 static_assert(HasRowOfEachMethod(kMethodRows),
               "kMethodRows needs a row for each Method, in the order of the enumerators");
+
+[[nodiscard]] constexpr bool EachHasARight() {
+  for (const MethodRow& row : kMethodRows) {
+    if (row.right == Right::kNone || row.right >= Right::kEnd) return false;
+  }
+  return true;
+}
+static_assert(EachHasARight(), "a row of kMethodRows names no right");
 
 // Requires a method that is one.
 [[nodiscard]] constexpr const MethodRow& RowOf(Method method) {

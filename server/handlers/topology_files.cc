@@ -41,6 +41,13 @@ const MappedFile* TopologyFiles::Find(int part, const std::string& path) const {
   return file == files->second.end() ? nullptr : &file->second;
 }
 
+std::string RelationOfFile(const Schema& schema, const std::string& path) {
+  for (const Relation& relation : schema.relations) {
+    if (path.starts_with(EdgeFolder(relation.triple()) + "/")) return relation.triple();
+  }
+  return {};
+}
+
 StatusOr<TopologyRange> TopologyHandler::Read(const TopologyRequest& request) const {
   HG_RETURN_IF_ERROR(graph_->CheckServesTopology());
   if (graph_->Find(request.part) == nullptr) {

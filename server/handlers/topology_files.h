@@ -49,6 +49,9 @@ struct TopologyRange {
   std::span<const std::byte> data;  // a prefix of what was asked for, as much as a message holds
 };
 
+// The relation that a file of a part is of; empty: of none that the schema has.
+[[nodiscard]] std::string RelationOfFile(const Schema& schema, const std::string& path);
+
 class TopologyHandler {
  public:
   // `graph` and `files` must outlive the handler and the ranges. `max_reply_bytes`: of a whole

@@ -20,6 +20,7 @@ struct SlowCall {
   std::string rank = {};        // "-": none
   std::string request_id = {};  // "-": none
   std::string trace_id = {};    // "-": none
+  std::string principal = {};   // who called; empty: there is no policy, or it was nobody
   std::string status = {};      // "OK", "UNAVAILABLE"
   std::chrono::nanoseconds answering{};
   std::chrono::nanoseconds sending{};  // until its reply was sent, or given up

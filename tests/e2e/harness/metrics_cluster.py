@@ -1,4 +1,6 @@
 """Two servers and a trainer whose /metrics can be scraped."""
+import hashlib
+
 from harness import datasets, programs
 from harness.metrics_page import SERVER, TRAINER
 from harness.programs import must
@@ -14,13 +16,27 @@ class MetricsCluster:
         must(box.run("halograph-partition", "run", "--input", datasets.cora(), "--output", graph,
                      "--parts", 2, "--seed", 1))
         self.files = {SERVER: [], TRAINER: []}
-        servers = [box.start_server(graph, part, "--state", box.folder / "state", *self.http(SERVER))
+        policy, token = self.rights(box.folder)
+        servers = [box.start_server(graph, part, "--state", box.folder / "state", "--policy", policy,
+                                    *self.http(SERVER))
                    for part in range(2)]
         addresses = ",".join(programs.address(server) for server in servers)
         trainer = box.start(TRAINER, *options(
             servers=addresses, embed="node:16", hidden=16, fanouts="5,5", batch_size=50, seed=3, threads=1,
-            epochs=ENDLESS, log=box.folder / "log.jsonl", **MEETING), *self.http(TRAINER))
+            epochs=ENDLESS, log=box.folder / "log.jsonl", token_file=token, **MEETING), *self.http(TRAINER))
         self.processes = {SERVER: servers, TRAINER: [trainer]}
+
+    @staticmethod
+    def rights(folder):
+        """A policy by which the trainer may do all that it does, and the file of its token."""
+        policy, token = folder / "policy.yaml", folder / "trainer.token"
+        secret = "a-token-of-the-trainer"
+        token.write_text(secret)
+        token.chmod(0o600)
+        digest = hashlib.sha256(secret.encode()).hexdigest()
+        policy.write_text(f"principals: {{trainer: {{tokens: ['sha256:{digest}'], may: {{"
+                          "sample: ['*'], pull: ['*'], push: ['*'], create: ['*']}}}\n")
+        return policy, token
 
     def http(self, program):
         """Options of the next process of a program."""

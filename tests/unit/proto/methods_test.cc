@@ -56,12 +56,25 @@ TEST(MethodsTest, BoundsAndRepetitionsAreAsTheMessagesSay) {
               UnorderedElementsAre(Method::kSnapshotTensors));
 }
 
-TEST(MethodsTest, OnlyWhatReadsIsOpenToReaders) {
+// What each method takes is a contract: policies are written by it.
+TEST(MethodsTest, RightsAreAsThePolicySays) {
+  std::map<Right, std::set<Method>> methods;
+  for (const MethodRow& row : kMethodRows) methods[row.right].insert(row.method);
   EXPECT_THAT(
-      Having([](const MethodRow& row) { return row.right != Right::kRead; }),
-      UnorderedElementsAre(Method::kPush, Method::kRegisterClient, Method::kCreateTensor,
-                           Method::kDropTensor, Method::kSnapshotTensors, Method::kReadSnapshot,
-                           Method::kDeleteSnapshot, Method::kRestoreSnapshot, Method::kStats));
+      methods,
+      UnorderedElementsAre(
+          Pair(Right::kAny,
+               UnorderedElementsAre(Method::kDescribe, Method::kListTensors, Method::kStats)),
+          Pair(Right::kSample, UnorderedElementsAre(Method::kSample, Method::kReadTopology,
+                                                    Method::kColumnSums, Method::kExtract)),
+          Pair(Right::kPull, UnorderedElementsAre(Method::kPull, Method::kReadTaskSet,
+                                                  Method::kGraphReadTaskSet)),
+          Pair(Right::kPush, UnorderedElementsAre(Method::kPush, Method::kRegisterClient)),
+          Pair(Right::kCreate, UnorderedElementsAre(Method::kCreateTensor, Method::kDropTensor)),
+          Pair(Right::kSnapshot,
+               UnorderedElementsAre(Method::kSnapshotTensors, Method::kListSnapshots,
+                                    Method::kReadSnapshot, Method::kDeleteSnapshot)),
+          Pair(Right::kAdmin, UnorderedElementsAre(Method::kRestoreSnapshot))));
 }
 
 // The first version of the protocol had no word for what it had.
