@@ -2,14 +2,44 @@
 
 #include <utility>
 
+#include <fmt/ranges.h>
+
+#include "absl/strings/str_split.h"
 #include "common/http/http_access.h"
 #include "common/http/token_file.h"
-#include "common/program/address_row.h"
 
 namespace halograph {
 
 OptionRow& AddServersRow(OptionTable& rows, RemoteOptions* options, std::string help) {
-  return AddAddressRow(rows, "servers", &options->servers, std::move(help));
+  std::vector<std::string>* const servers = &options->servers;
+  return rows
+      .AddText(
+          "servers",
+          [servers](std::string_view text) -> Status {
+            const std::vector<std::string> words = absl::StrSplit(std::string(text), ',');
+            HG_ASSIGN_OR_RETURN(*servers, ReadServerWords(words));
+            return OkStatus();
+          },
+          [servers] { return fmt::format("{}", fmt::join(*servers, ",")); }, "", std::move(help))
+      .AsList([servers] { return Json(*servers); })
+      .ValueName("HOST:PORT|@FILE");
+}
+
+ServerList RemoteOptions::List() const {
+  return ServerList(listed_servers.empty() ? servers : listed_servers);
+}
+
+Status RemoteOptions::FindServers(std::chrono::steady_clock::time_point deadline) {
+  const StatusOr<std::vector<ServerPlace>> places = List().Find(deadline);
+  if (!places.ok()) return Annotate(places.status(), "--servers");
+  if (listed_servers.empty()) listed_servers = servers;
+  servers.clear();
+  server_names.clear();
+  for (const ServerPlace& place : *places) {
+    servers.push_back(place.address);
+    server_names.push_back(place.name);
+  }
+  return OkStatus();
 }
 
 void AddServerTimeoutRow(OptionTable& rows, RemoteOptions* options) {
@@ -67,6 +97,7 @@ Status RemoteOptions::CheckColumns() const {
 Status RemoteOptions::CheckToken() const {
   if (token_file.empty()) return OkStatus();
   for (const std::string& server : servers) {
+    if (server.starts_with('@')) continue;  // what is in it is checked at each call
     HG_RETURN_IF_ERROR(CheckTokenMayGoTo(server, encrypted()));
   }
   const Status read = ReadToken(token_file).status();
@@ -75,7 +106,7 @@ Status RemoteOptions::CheckToken() const {
 
 Status RemoteOptions::Validate() const {
   if (servers.empty()) return InvalidArgument("--servers: no servers given, name one at least");
-  if (const Status read = ReadAddresses(servers).status(); !read.ok()) {
+  if (const Status read = ReadServerWords(servers).status(); !read.ok()) {
     return InvalidArgument("--servers: {}", Message(read));
   }
   HG_RETURN_IF_ERROR(CheckColumns());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/call_record.h"
+#include "client/server_list.h"
 #include "common/base/status.h"
 #include "common/program/options.h"
 
@@ -21,7 +22,13 @@ inline constexpr std::string_view kTopologyServers = "servers";
 inline constexpr std::string_view kTopologyLocal = "local";
 
 struct RemoteOptions {
-  std::vector<std::string> servers = {};  // HOST:PORT in any order, as --servers leaves them
+  // As --servers leaves them: HOST:PORT or @FILE (client/server_list.h), in any order; addresses
+  // alone once FindServers has been called.
+  std::vector<std::string> servers = {};
+  // By FindServers: what `servers` was, and whose certificate each of the addresses shows; empty:
+  // it was not called.
+  std::vector<std::string> listed_servers = {};
+  std::vector<std::string> server_names = {};
   std::chrono::nanoseconds timeout = std::chrono::seconds(30);  // of every call, retries included
   // Of a call whose servers all went away: how long it waits for one of them, from then on, instead
   // of the rest of `timeout`. 0: no other time than that.
@@ -50,6 +57,12 @@ struct RemoteOptions {
   // Outlives the client.
   MetricRegistry* metrics = nullptr;
 
+  // Puts the addresses of now into `servers`. Before Validate, by who makes calls with these
+  // options and does not open stores. Errors as ServerList::Find, naming the option.
+  [[nodiscard]] Status FindServers(std::chrono::steady_clock::time_point deadline);
+  // What --servers said.
+  [[nodiscard]] ServerList List() const;
+
   // InvalidArgument naming the option: no servers, or as its row says; a token that would travel
   // unencrypted to another machine. Else as ReadToken of `token_file`.
   [[nodiscard]] Status Validate() const;
@@ -61,9 +74,7 @@ struct RemoteOptions {
   [[nodiscard]] Status CheckToken() const;
 };
 
-// --servers; returned so that a program may require it. Blanks around an address do not count, and
-// of an IPv6 address without brackets the port stands behind the last colon: the field holds it
-// with brackets (common/base/host_port.h).
+// --servers; returned so that a program may require it. As ReadServerWords.
 OptionRow& AddServersRow(OptionTable& rows, RemoteOptions* options, std::string help);
 // --server-timeout.
 void AddServerTimeoutRow(OptionTable& rows, RemoteOptions* options);

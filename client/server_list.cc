@@ -83,6 +83,10 @@ bool ServerList::may_change() const {
   });
 }
 
+bool ServerList::may_grow(size_t places) const {
+  return places > words_.size() || std::any_of(words_.begin(), words_.end(), IsFile);
+}
+
 StatusOr<std::vector<ServerPlace>> ServerList::Find(
     std::chrono::steady_clock::time_point deadline) const {
   HG_ASSIGN_OR_RETURN(const std::vector<HostPort> listed, Listed(words_));
@@ -102,6 +106,9 @@ StatusOr<std::vector<ServerPlace>> ServerList::Find(
     if (IsNumber(address.host)) {
       add({ToString(address), ToString(address)});
       continue;
+    }
+    if (absl::IsNotFound(answer->status())) {
+      return Unavailable("the name service has no address of {}", Message(answer->status()));
     }
     HG_RETURN_IF_ERROR(answer->status());
     const std::vector<ServerPlace> places = PlacesOf(address, **answer++);

@@ -33,10 +33,14 @@ class ServerList {
 
   // Whether it may say something else later: there is a file, or a name.
   [[nodiscard]] bool may_change() const;
+  // Whether `places`, which Find gave, may become more: there is a file, or a name stands for
+  // several.
+  [[nodiscard]] bool may_grow(size_t places) const;
 
   // The servers of now, each address once, in the order of the words. A name with one address stays
   // as it is: gRPC follows that by itself.
-  //   NotFound          a file is missing, or a name has no address: named
+  //   NotFound          a file is missing
+  //   Unavailable       a name has no address (yet): named
   //   InvalidArgument   a file has a line that is no address, or none at all: file and line
   //   DeadlineExceeded  the name service does not answer
   //   else              errors of ReadTextFile

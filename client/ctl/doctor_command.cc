@@ -10,8 +10,8 @@
 
 #include "client/ctl/doctor/checkup.h"
 #include "client/ctl/http_get.h"
-#include "client/name_lookup.h"
 #include "client/ctl/two_looks.h"
+#include "client/name_lookup.h"
 #include "common/base/host_port.h"
 
 namespace halograph::ctl {
@@ -88,8 +88,15 @@ StatusOr<Checkup> LookAt(const DoctorOptions& options) {
   return checkup;
 }
 
-Status Doctor(const DoctorOptions& options) {
-  HG_RETURN_IF_ERROR(options.remote.Validate());
+Status Doctor(const DoctorOptions& told) {
+  HG_RETURN_IF_ERROR(told.remote.Validate());
+  DoctorOptions options = told;
+  const Status found =
+      options.remote.FindServers(std::chrono::steady_clock::now() + options.remote.timeout);
+  // A name without an address is a finding, below.
+  const bool has_files = std::any_of(told.remote.servers.begin(), told.remote.servers.end(),
+                                     [](const auto& word) { return word.starts_with('@'); });
+  if (has_files) HG_RETURN_IF_ERROR(found);
   HG_ASSIGN_OR_RETURN(const Checkup checkup, LookAt(options));
   const std::vector<Diagnosis> lines = Examine(checkup);
   PrintText(options.json ? PrintableJson(ToJson(lines)) : FormatDiagnoses(lines));

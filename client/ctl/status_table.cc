@@ -249,13 +249,15 @@ Json ToJson(const CallFigures& figures) {
 
 }  // namespace
 
-std::vector<ServerStatus> AskStatus(const RemoteOptions& options) {
+std::vector<ServerStatus> AskStatus(const RemoteOptions& told) {
+  RemoteOptions options = told;
+  const Status found = options.FindServers(std::chrono::steady_clock::now() + options.timeout);
   const std::vector<std::string>& servers = options.servers;
   std::vector<ServerStatus> statuses(servers.size());
   for (size_t i = 0; i < servers.size(); ++i) statuses[i].address = servers[i];
 
   CallContext context;
-  Status failed = options.Validate();
+  Status failed = found.ok() ? options.Validate() : found;
   if (failed.ok()) {
     RpcClient client(options);
     std::vector<Rpc> calls;

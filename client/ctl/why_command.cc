@@ -13,8 +13,11 @@ struct WhyOptions : LookOptions {};
 
 namespace {
 
-Status Why(const WhyOptions& options) {
-  HG_RETURN_IF_ERROR(options.remote.Validate());
+Status Why(const WhyOptions& told) {
+  HG_RETURN_IF_ERROR(told.remote.Validate());
+  WhyOptions options = told;
+  HG_RETURN_IF_ERROR(
+      options.remote.FindServers(std::chrono::steady_clock::now() + options.remote.timeout));
   HG_ASSIGN_OR_RETURN(auto looks, LookTwice(options));
   auto& [before, after] = looks;
   const Evidence evidence = ToEvidence(std::move(before.servers), std::move(after.servers),

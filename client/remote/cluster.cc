@@ -1,6 +1,7 @@
 #include "client/remote/cluster.h"
 
 #include <algorithm>
+#include <atomic>
 #include <system_error>
 #include <utility>
 
@@ -24,8 +25,28 @@ bool HasReplicas(const ReplicaSets& sets) {
                      [](const ReplicaSet& set) { return set.servers.size() > 1; });
 }
 
-ServedParts ToServedParts(const RemoteOptions& options, Descriptions descriptions) {
-  return {options.servers,
+// Between two looks at where servers are, at the start.
+constexpr std::chrono::milliseconds kStartLook{500};
+
+void Pause(std::chrono::nanoseconds pause, const CancelToken* cancel) {
+  Mutex mutex;
+  CondVar changed;
+  const CancelToken::Registration end(cancel, [&] {
+    const MutexLock lock(mutex);
+    changed.NotifyAll();
+  });
+  const MutexLock lock(mutex);
+  changed.WaitFor(mutex, pause, [cancel] { return cancel != nullptr && cancel->cancelled(); });
+}
+
+void TellOfWaiting(const Status& status) {
+  static std::atomic<int64_t> times = 0;
+  if (times++ % 20 == 0) spdlog::info("looks for servers until --timeout: {}", Message(status));
+}
+
+ServedParts ToServedParts(const RpcClient& rpc, Descriptions descriptions) {
+  const RemoteOptions& options = rpc.options();
+  return {rpc.addresses(),
           std::move(descriptions),
           options.max_message_bytes,
           {.topology = options.columns ? options.column_of : -1,
@@ -73,19 +94,41 @@ Rpc RpcTo(const ReplicaSet& set, Method method) {
 StatusOr<std::shared_ptr<Cluster>> Cluster::Connect(const RemoteOptions& options,
                                                     const CancelToken* cancel) {
   HG_RETURN_IF_ERROR(options.Validate());
-  std::shared_ptr<Cluster> cluster(new Cluster(options));
-  CallContext context{.cancel = cancel};
-  HG_RETURN_IF_ERROR(cluster->Start(context));
-  return cluster;
+  const auto deadline = std::chrono::steady_clock::now() + options.timeout;
+  RemoteOptions found = options;
+  std::vector<std::string> tried;
+  Status status;
+  for (;;) {
+    HG_RETURN_IF_ERROR((WorkLimits{.cancel = cancel}.Check()));
+    const Status where = found.FindServers(deadline);
+    bool may_change = absl::IsUnavailable(where) || absl::IsDeadlineExceeded(where);
+    if (where.ok() && found.servers != tried) {
+      tried = found.servers;
+      CallContext context{.cancel = cancel};
+      std::shared_ptr<Cluster> cluster(new Cluster(found));
+      status = cluster->Start(context);
+      if (status.ok()) return cluster;
+    } else if (!where.ok()) {
+      status = where;
+    }
+    if (where.ok()) {
+      may_change = options.List().may_grow(tried.size()) &&
+                   (absl::IsUnavailable(status) || absl::IsFailedPrecondition(status));
+    }
+    if (!may_change || std::chrono::steady_clock::now() >= deadline) return status;
+    TellOfWaiting(status);
+    Pause(kStartLook, cancel);
+  }
 }
 
 Cluster::~Cluster() {
+  ending_.Cancel();
   if (looking_.joinable()) {
-    ending_.Cancel();
     rpc_.health().Stop();
     looking_.join();
   }
   rpc_.End();  // who hears of it may use what is here
+  finder_.reset();
 }
 
 Status Cluster::Start(CallContext& context) {
@@ -105,12 +148,13 @@ Status Cluster::Start(CallContext& context) {
   rpc_.ExpectGraph(info_.identity);
   {
     const MutexLock lock(mutex_);
-    served_ = std::make_shared<const ServedParts>(ToServedParts(options, std::move(descriptions)));
+    served_ = std::make_shared<const ServedParts>(ToServedParts(rpc_, std::move(descriptions)));
     HG_RETURN_IF_ERROR(CheckGrids(options, *served_));
   }
   TellOfColumns();
   FindClusters();
   HG_RETURN_IF_ERROR(FindTaskRows(context));
+  HG_RETURN_IF_ERROR(StartFinding());
   return StartLooking();
 }
 
@@ -163,13 +207,62 @@ Status Cluster::Look(int server) {
   }
 }
 
+Status Cluster::StartFinding() {
+  const ServerList list = rpc_.options().List();
+  if (!list.may_change()) return OkStatus();
+  HG_ASSIGN_OR_RETURN(
+      finder_,
+      ServerFinder::Start(
+          {.find = [list] { return list.Find(std::chrono::steady_clock::now() + kLookTimeout); },
+           .places = [this] { return rpc_.places(); },
+           .move = [this](int server,
+                          const ServerPlace& place) { return Relocate(server, place); }}));
+  rpc_.WhenGone([this](int server) { finder_->Gone(server); });
+  return OkStatus();
+}
+
+Status Cluster::Relocate(int server, const ServerPlace& place) {
+  HG_ASSIGN_OR_RETURN(auto description, DescribeAt(place));
+  const auto before = served()->descriptions()[static_cast<size_t>(server)];
+  const bool same = before == nullptr || (before->parts == description->parts &&
+                                          before->serving == description->serving &&
+                                          before->keeps_state == description->keeps_state);
+  if (!same) {
+    return FailedPrecondition("{} serves other parts", place.address);
+  }
+  HG_RETURN_IF_ERROR(TakeIn(server, std::move(description)));
+  spdlog::info("{} has moved to {}", rpc_.address(server), place.address);
+  rpc_.Move(server, place);
+  return OkStatus();
+}
+
+StatusOr<std::shared_ptr<const ServerDescription>> Cluster::DescribeAt(const ServerPlace& place) {
+  RemoteOptions options = rpc_.options();
+  options.servers = {place.address};
+  options.server_names = {place.name};
+  options.timeout = std::min<std::chrono::nanoseconds>(options.timeout, kLookTimeout);
+  options.channels_per_server = 1;
+  options.metrics = nullptr;
+  options.on_call_ended = nullptr;
+  try {
+    RpcClient rpc(options);
+    rpc.ExpectGraph(info_.identity);
+    CallContext context{.cancel = &ending_};
+    return DescribeServer(&rpc, 0, context);
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("no memory to ask who is at {}", place.address);
+  }
+}
+
 Status Cluster::TakeIn(int server, std::shared_ptr<const ServerDescription> description) {
   const RemoteOptions& options = rpc_.options();
-  Descriptions descriptions = served()->descriptions();  // changed by this thread only
+  const MutexLock taking(taking_);
+  Descriptions descriptions = served()->descriptions();
   descriptions[static_cast<size_t>(server)] = std::move(description);
-  HG_RETURN_IF_ERROR(CheckOneGraph(options.servers, descriptions));
-  HG_RETURN_IF_ERROR(CheckComplete(options.servers, descriptions, options.needs_topology));
-  auto parts = std::make_shared<const ServedParts>(ToServedParts(options, std::move(descriptions)));
+  const std::vector<std::string> addresses = rpc_.addresses();
+  HG_RETURN_IF_ERROR(CheckOneGraph(addresses, descriptions));
+  HG_RETURN_IF_ERROR(CheckComplete(addresses, descriptions, options.needs_topology));
+  auto parts = std::make_shared<const ServedParts>(ToServedParts(rpc_, std::move(descriptions)));
   HG_RETURN_IF_ERROR(CheckGrids(options, *parts));
   const MutexLock lock(mutex_);
   served_ = std::move(parts);

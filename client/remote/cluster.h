@@ -5,6 +5,7 @@
 // happens when it does not answer. Servers that are lost, or were missing at the start, are asked
 // for their description again and again (server_health.h says when), and serve from then on, with
 // what they serve then; one that came back with another graph is refused, and a warning says so.
+// One that moved is found at the address that --servers says then (server_finder.h).
 // Mutable tensors are no replicas' business: a part's have one owner (ServedParts::Owner).
 #pragma once
 
@@ -19,6 +20,7 @@
 #include "client/remote/description.h"
 #include "client/remote/rpc.h"
 #include "client/remote/served_parts.h"
+#include "client/remote/server_finder.h"
 #include "common/base/mutex.h"
 #include "common/graph/row_source.h"
 #include "common/state/mutable_catalog.h"
@@ -27,7 +29,8 @@ namespace halograph {
 
 class Cluster {
  public:
-  // Errors as OpenRemoteStores.
+  // Where names or files say where the servers are, waits, but no longer than the timeout, until
+  // they say so, and until those are there that the graph needs. Errors as OpenRemoteStores.
   [[nodiscard]] static StatusOr<std::shared_ptr<Cluster>> Connect(
       const RemoteOptions& options, const CancelToken* cancel = nullptr);
   ~Cluster();
@@ -77,7 +80,15 @@ class Cluster {
   void KeepLooking();
   // Asks a lost server for its description, and takes it in.
   [[nodiscard]] Status Look(int server);
-  [[nodiscard]] Status TakeIn(int server, std::shared_ptr<const ServerDescription> description);
+  [[nodiscard]] Status TakeIn(int server, std::shared_ptr<const ServerDescription> description)
+      HG_EXCLUDES(taking_);
+  // Starts what finds servers that move, where they may.
+  [[nodiscard]] Status StartFinding();
+  // Moves the server there, if it is there that serves what this one did.
+  [[nodiscard]] Status Relocate(int server, const ServerPlace& place);
+  // Asks who listens there.
+  [[nodiscard]] StatusOr<std::shared_ptr<const ServerDescription>> DescribeAt(
+      const ServerPlace& place);
 
   RpcClient rpc_;
   GraphInfo info_;
@@ -87,8 +98,10 @@ class Cluster {
   mutable Mutex mutex_;
   std::shared_ptr<const ServedParts> served_ HG_GUARDED_BY(mutex_);
 
+  Mutex taking_;  // who changes served_
   CancelToken ending_;
-  std::thread looking_;  // if replicas can be lost or found
+  std::unique_ptr<ServerFinder> finder_;  // if servers can move
+  std::thread looking_;                   // if replicas can be lost or found
 };
 
 // A read of what the servers of a set have. `set` lives as long as the call.

@@ -14,8 +14,17 @@ namespace halograph {
 
 namespace {
 
+std::vector<ServerPlace> PlacesOf(const RemoteOptions& options) {
+  std::vector<ServerPlace> places;
+  for (size_t i = 0; i < options.servers.size(); ++i) {
+    const bool named = i < options.server_names.size();
+    places.push_back({options.servers[i], named ? options.server_names[i] : options.servers[i]});
+  }
+  return places;
+}
+
 TransportOptions ToTransportOptions(const RemoteOptions& options, ClientMetrics* metrics) {
-  return {.servers = options.servers,
+  return {.servers = PlacesOf(options),
           .max_message_bytes = options.max_message_bytes,
           .channels_per_server = options.channels_per_server,
           .rank = options.rank,
@@ -46,13 +55,32 @@ RpcClient::RpcClient(const RemoteOptions& options)
                    ? nullptr
                    : std::make_unique<ClientMetrics>(options.metrics, options.servers)),
       health_(static_cast<int>(options.servers.size()), std::max(options.rank, 0)),
+      places_(PlacesOf(options)),
       transport_(ToTransportOptions(options, metrics_.get())),
       driver_(std::make_unique<RpcDriver>(options.timeout)) {}
 
 RpcClient::~RpcClient() = default;
 
-const std::string& RpcClient::address(int server) const {
-  return options_.servers[static_cast<size_t>(server)];
+std::string RpcClient::address(int server) const {
+  const MutexLock lock(mutex_);
+  return places_[static_cast<size_t>(server)].address;
+}
+
+std::vector<std::string> RpcClient::addresses() const {
+  std::vector<std::string> addresses;
+  for (const ServerPlace& place : places()) addresses.push_back(place.address);
+  return addresses;
+}
+
+std::vector<ServerPlace> RpcClient::places() const {
+  const MutexLock lock(mutex_);
+  return places_;
+}
+
+void RpcClient::Move(int server, const ServerPlace& place) {
+  transport_.Move(server, place);
+  const MutexLock lock(mutex_);
+  places_[static_cast<size_t>(server)] = place;
 }
 
 void RpcClient::StartBatch(CallContext& context, std::vector<Rpc> calls, Done done,

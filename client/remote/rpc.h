@@ -28,6 +28,7 @@
 #include "client/remote/server_health.h"
 #include "client/remote/transport.h"
 #include "client/remote_options.h"
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "proto/methods/methods.h"
 
@@ -90,7 +91,15 @@ class RpcClient {
 
   [[nodiscard]] const RemoteOptions& options() const { return options_; }
   [[nodiscard]] int num_servers() const { return static_cast<int>(options_.servers.size()); }
-  [[nodiscard]] const std::string& address(int server) const;
+  // Where they are now.
+  [[nodiscard]] std::string address(int server) const;
+  [[nodiscard]] std::vector<std::string> addresses() const;
+  [[nodiscard]] std::vector<ServerPlace> places() const;
+  // Calls that begin from now on find the server there.
+  void Move(int server, const ServerPlace& place);
+  // `gone` is told, on the thread that drives calls, each time that a server does not answer;
+  // requires that no calls are under way. It must not block.
+  void WhenGone(std::function<void(int server)> gone) { gone_ = std::move(gone); }
 
   // Every later call says that it is for this graph: a server that came to serve another one since
   // it was described refuses it. As Transport::ExpectGraph; requires that no calls are under way.
@@ -144,6 +153,9 @@ class RpcClient {
   const RemoteOptions options_;
   const std::unique_ptr<ClientMetrics> metrics_;  // null: nothing is counted
   ServerHealth health_;
+  mutable Mutex mutex_;
+  std::vector<ServerPlace> places_ HG_GUARDED_BY(mutex_);
+  std::function<void(int)> gone_;
   Transport transport_;
   const std::unique_ptr<RpcDriver> driver_;
 };

@@ -201,7 +201,8 @@ void RpcBatch::Enter(Task* task, int server) {
 void RpcBatch::Leave(const Task& task, bool answered) {
   if (client_.options_.on_call_ended) {
     const OwnWork work(watch_);  // it may write to a slow disk
-    client_.options_.on_call_ended({.server = client_.address(task.server),
+    const std::string address = client_.address(task.server);
+    client_.options_.on_call_ended({.server = address,
                                     .method = MethodName(task.rpc.method),
                                     .request_id = task.request_id,
                                     .trace = task.trace,

@@ -78,6 +78,7 @@ void RpcBatch::Handle(Task* task) {
 }
 
 void RpcBatch::Retry(Task* task, const AttemptResult& result) {
+  if (client_.gone_ && !result.pushback.has_value()) client_.gone_(task->server);
   // With its pushback a server says that it did nothing.
   task->maybe_done = task->maybe_done || !result.pushback.has_value();
   if (!task->repeatable() && !result.pushback.has_value()) {

@@ -16,6 +16,8 @@
 #include "client/remote/client_metrics.h"
 #include "client/remote_options.h"
 #include "common/base/call_metadata.h"
+#include "common/base/host_port.h"
+#include "common/base/mutex.h"
 #include "common/base/printable.h"
 #include "common/http/token_file.h"
 
@@ -35,6 +37,8 @@ grpc::ChannelArguments MakeArguments(const TransportOptions& options) {
   // A restarting server is found again soon: our retries come at most 2 s apart.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  // A name may stand for another address when its server is found again.
+  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
   // Servers are peers of the cluster; a proxy of the environment is meant for the web.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return arguments;
@@ -157,18 +161,24 @@ class GrpcAttempt final : public Transport::Attempt {
 }  // namespace
 
 struct Transport::Server {
-  std::vector<std::unique_ptr<grpc::GenericStub>> stubs;
-  std::atomic<uint32_t> next{0};
-  Status may_have_token;
+  // The connections to where it is.
+  struct Place {
+    std::vector<std::unique_ptr<grpc::GenericStub>> stubs;
+    Status may_have_token;
+  };
 
-  grpc::GenericStub& Next() {
-    return *stubs[next.fetch_add(1, std::memory_order_relaxed) % stubs.size()];
+  [[nodiscard]] std::shared_ptr<const Place> place() const {
+    const MutexLock lock(mutex);
+    return now;
   }
+
+  mutable Mutex mutex;
+  std::shared_ptr<const Place> now HG_GUARDED_BY(mutex);
+  std::atomic<uint32_t> next{0};
 };
 
 Transport::Transport(const TransportOptions& options)
-    : rank_(options.rank), metrics_(options.metrics) {
-  const grpc::ChannelArguments arguments = MakeArguments(options);
+    : options_(options), rank_(options.rank), metrics_(options.metrics) {
   if (!options.token_file.empty()) {
     StatusOr<std::string> token = ReadToken(options.token_file);
     if (token.ok()) {
@@ -178,24 +188,36 @@ Transport::Transport(const TransportOptions& options)
       token_status_ = Annotate(token.status(), "--token-file");
     }
   }
-  for (const std::string& address : options.servers) {
-    auto server = std::make_unique<Server>();
-    server->may_have_token = CheckTokenMayGoTo(address, options.encrypted);
-    for (int i = 0; i < options.channels_per_server; ++i) {
-      server->stubs.push_back(std::make_unique<grpc::GenericStub>(
-          grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments)));
-    }
-    servers_.push_back(std::move(server));
+  for (size_t server = 0; server < options.servers.size(); ++server) {
+    servers_.push_back(std::make_unique<Server>());
+    Move(static_cast<int>(server), options.servers[server]);
   }
+}
+
+void Transport::Move(int server, const ServerPlace& place) {
+  grpc::ChannelArguments arguments = MakeArguments(options_);
+  // A certificate names the server as people do, not by one of its numbers.
+  if (const auto name = ParseServerAddress(place.name); name.ok() && place.name != place.address) {
+    arguments.SetSslTargetNameOverride(name->host);
+  }
+  auto moved = std::make_shared<Server::Place>();
+  moved->may_have_token = CheckTokenMayGoTo(place.address, options_.encrypted);
+  for (int i = 0; i < options_.channels_per_server; ++i) {
+    moved->stubs.push_back(std::make_unique<grpc::GenericStub>(
+        grpc::CreateCustomChannel(place.address, grpc::InsecureChannelCredentials(), arguments)));
+  }
+  Server& of = *servers_[static_cast<size_t>(server)];
+  const MutexLock lock(of.mutex);
+  of.now = std::move(moved);
 }
 
 Transport::~Transport() = default;
 
-Status Transport::PutToken(const Server& server, grpc::ClientContext* context) const {
+Status Transport::PutToken(const Status& may_have_token, grpc::ClientContext* context) const {
   HG_RETURN_IF_ERROR(token_status_);
   if (token_ == nullptr) return OkStatus();
-  if (!server.may_have_token.ok()) {
-    return MakeStatus(absl::StatusCode::kUnauthenticated, Message(server.may_have_token));
+  if (!may_have_token.ok()) {
+    return MakeStatus(absl::StatusCode::kUnauthenticated, Message(may_have_token));
   }
   context->AddMetadata(kAuthorizationKey, "Bearer " + token_->Token());
   return OkStatus();
@@ -213,14 +235,16 @@ std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, Re
   if (rank_ >= 0) attempt->context.AddMetadata(kRankKey, std::to_string(rank_));
   if (spec.failed_over) attempt->context.AddMetadata(kFailedOverKey, "1");
   Server& server = *servers_[static_cast<size_t>(spec.server)];
-  if (Status status = PutToken(server, &attempt->context); !status.ok()) {
+  const std::shared_ptr<const Server::Place> place = server.place();
+  if (Status status = PutToken(place->may_have_token, &attempt->context); !status.ok()) {
     done({.status = std::move(status), .pushback = {}});
     return attempt;
   }
   attempt->request = ToBuffer(spec.request);
   GrpcAttempt* raw = attempt.get();
   raw->counted.Began();
-  server.Next().UnaryCall(
+  const size_t next = server.next.fetch_add(1, std::memory_order_relaxed) % place->stubs.size();
+  place->stubs[next]->UnaryCall(
       &raw->context, std::string(PathOf(spec.method)), grpc::StubOptions(), &raw->request,
       &raw->reply,
       [raw, on_reply = std::move(on_reply), done = std::move(done)](const grpc::Status& status) {

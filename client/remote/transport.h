@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/server_list.h"
 #include "common/base/status.h"
 #include "common/base/trace_context.h"
 #include "proto/methods/methods.h"
@@ -36,7 +37,7 @@ class TokenFile;
 using ReplyPieces = std::span<const std::span<const std::byte>>;
 
 struct TransportOptions {
-  std::vector<std::string> servers;
+  std::vector<ServerPlace> servers;
   int64_t max_message_bytes = 4194304;  // either way; a larger reply is ResourceExhausted
   int channels_per_server = 2;
   int rank = -1;  // metadata `halograph-rank` if >= 0
@@ -88,6 +89,9 @@ class Transport {
   // runs.
   void ExpectGraph(std::string identity) { graph_ = std::move(identity); }
 
+  // Attempts that start from now on go there. Thread-safe beside Start.
+  void Move(int server, const ServerPlace& place);
+
   // The attempt may be destroyed once `done` has been called, not before.
   [[nodiscard]] std::unique_ptr<Attempt> Start(const AttemptSpec& spec, ReplyHandler on_reply,
                                                DoneHandler done);
@@ -95,8 +99,9 @@ class Transport {
  private:
   struct Server;
   // Puts the token into an attempt's metadata, if there is one. Errors as TransportOptions say.
-  [[nodiscard]] Status PutToken(const Server& server, grpc::ClientContext* context) const;
+  [[nodiscard]] Status PutToken(const Status& may_have_token, grpc::ClientContext* context) const;
 
+  const TransportOptions options_;
   int rank_;
   ClientMetrics* metrics_;
   std::string graph_;                 // empty: not known yet

@@ -60,6 +60,8 @@ TEST_F(ServerListTest, ANameWithSeveralAddressesIsAsManyServersOfOneFamily) {
   EXPECT_THAT(AddressesOf(places), ElementsAre("10.0.0.1:7000", "10.0.0.2:7000"));
   EXPECT_EQ((*places)[1].name, "graph:7000");
   EXPECT_TRUE(ServerList({"graph:7000"}).may_change());
+  EXPECT_TRUE(ServerList({"graph:7000"}).may_grow(2));
+  EXPECT_FALSE(ServerList({"graph:7000"}).may_grow(1));
 }
 
 TEST_F(ServerListTest, ANameWithOneAddressOfAFamilyStaysAName) {
@@ -79,7 +81,7 @@ TEST_F(ServerListTest, AFileHasALineAServerAndCommas) {
 TEST_F(ServerListTest, WhatIsWrongIsNamed) {
   EXPECT_TRUE(absl::IsNotFound(Find({"@/no/such/file"}).status()));
   const Status unknown = Find({"nowhere:7000"}).status();
-  EXPECT_TRUE(absl::IsNotFound(unknown));
+  EXPECT_TRUE(absl::IsUnavailable(unknown));
   EXPECT_THAT(Message(unknown), HasSubstr("nowhere"));
   const Status line = Find({Write("10.0.0.1:7000\n10.0.0.2\n")}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(line));
