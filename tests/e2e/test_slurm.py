@@ -87,7 +87,8 @@ class ScriptTest(JobBase):
         steps.mkdir()
         self.steps = steps
         return self.box.start("/bin/bash", SCRIPT, *words, env={
-            "PATH": f"{tools}:{os.environ['PATH']}", "STEPS": str(steps), "SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "2",
+            "PATH": f"{tools}:{os.environ['PATH']}", "STEPS": str(steps), "SLURM_JOB_ID": "17",
+            "SLURM_JOB_NUM_NODES": "2",
             "SLURM_SUBMIT_DIR": str(self.box.folder), "HALOGRAPH_BIN": os.environ["HALOGRAPH_BIN"],
             "HALOGRAPH_LISTEN": "127.0.0.1:0", "MASTER_PORT": str(programs.free_port()), **environment})
 
