@@ -5,6 +5,7 @@ own defaults, and the server's command as it stands there.
 Needs Debian's python3-yaml, and node 20 and npm for the types; where one is missing, what needs it skips and
 names it; where HALOGRAPH_NEED_TOOLS is 1 it fails.
 """
+import functools
 import json
 import os
 import pathlib
@@ -34,8 +35,9 @@ json.dump(list(yaml.load_all(sys.stdin, Loader)), sys.stdout)
 """
 
 
+@functools.lru_cache(None)
 def read(name):
-    """The objects of a file."""
+    """The objects of a file, which nobody changes."""
     python = "/usr/bin/python3"
     if subprocess.run([python, "-c", "import yaml"], capture_output=True, check=False).returncode != 0:
         missing(f"{python} has no yaml (Debian's package python3-yaml; deploy/install-packages.sh operations)")
@@ -78,8 +80,8 @@ class TypesTest(programs.ProgramTest):
     def compile(self, objects):
         """What the compiler says of the objects as literals of Kubernetes' types."""
         packages = node_packages(HERE / "kubernetes")
-        lines = [f'import type {{ I{item["kind"]} as T{i} }} from "kubernetes-models/{item["apiVersion"]}/{item["kind"]}";'
-                 for i, item in enumerate(objects)]
+        lines = [f'import type {{ I{item["kind"]} as T{i} }} from '
+                 f'"kubernetes-models/{item["apiVersion"]}/{item["kind"]}";' for i, item in enumerate(objects)]
         lines += [f"export const o{i}: T{i} = {json.dumps(item)};" for i, item in enumerate(objects)]
         source = self.box.folder / "objects.ts"
         source.write_text("\n".join(lines))
@@ -88,7 +90,8 @@ class TypesTest(programs.ProgramTest):
             modules.symlink_to(packages / "node_modules")
         done = subprocess.run([node(), packages / "node_modules/typescript/bin/tsc", "--noEmit", "--strict",
                                "--skipLibCheck", "--module", "commonjs", "--moduleResolution", "node", source],
-                              cwd=self.box.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+                              cwd=self.box.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False)
         return done.stdout + done.stderr
 
     def test_every_object_is_of_its_type(self):
@@ -119,8 +122,8 @@ class ManifestsTest(programs.ProgramTest):
                 self.assertTrue(selects(own["selector"], pod["metadata"]["labels"]))
                 if item["kind"] == "StatefulSet":
                     self.assertTrue(selects(item["spec"]["selector"]["matchLabels"], pod["metadata"]["labels"]))
-                volumes = {volume["name"] for volume in
-                           spec["volumes"] + [claim["metadata"] for claim in item["spec"].get("volumeClaimTemplates", [])]}
+                claims = [claim["metadata"] for claim in item["spec"].get("volumeClaimTemplates", [])]
+                volumes = {volume["name"] for volume in spec["volumes"] + claims}
                 self.assertEqual(volumes, {mount["name"] for mount in container(item)["volumeMounts"]})
                 ports = {port["name"]: port["containerPort"] for port in container(item)["ports"]}
                 for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
@@ -158,7 +161,8 @@ class ManifestsTest(programs.ProgramTest):
         environment = {one["name"]: one.get("value") for one in container(job)["env"]}
         ranks = environment["WORLD_SIZE"]
         self.assertEqual([ranks, ranks], [str(job["spec"][key]) for key in ("completions", "parallelism")])
-        self.assertEqual(f"{job['metadata']['name']}-0.{template(job)['spec']['subdomain']}", environment["MASTER_ADDR"])
+        self.assertEqual(f"{job['metadata']['name']}-0.{template(job)['spec']['subdomain']}",
+                         environment["MASTER_ADDR"])
         self.assertEqual(environment["MASTER_PORT"], str(container(job)["ports"][0]["containerPort"]))
 
     def test_the_second_set_keeps_no_state(self):
@@ -236,7 +240,8 @@ class CommandTest(CoraInTwoTest):
             self.assertIn("serving part 1 of 2", server.err)
             for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
                 path = container(item)[probe]["httpGet"]["path"]
-                with urllib.request.urlopen(f"http://{address.read_text()}{path}", timeout=programs.PATIENCE) as reply:
+                url = f"http://{address.read_text()}{path}"
+                with urllib.request.urlopen(url, timeout=programs.PATIENCE) as reply:
                     self.assertEqual(200, reply.status)
 
 

@@ -2,6 +2,11 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "common/base/log.h"
+#include "trainer/launch/slurm_nodes.h"
 
 namespace halograph {
 namespace {
@@ -32,6 +37,18 @@ constexpr Pair kLaunchers[] = {{"RANK", "WORLD_SIZE"},
                                {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                {"SLURM_PROCID", "SLURM_NTASKS"}};
 
+// Where the first task of a Slurm step runs.
+std::optional<std::string> FirstSlurmNode(const Environment& environment) {
+  for (const char* name : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"}) {
+    const auto list = environment(name);
+    if (!list.has_value()) continue;
+    StatusOr<std::string> first = FirstOfNodeList(*list);
+    if (first.ok()) return *std::move(first);
+    spdlog::warn("{}: {}; set MASTER_ADDR to the host of rank 0", name, Message(first.status()));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Environment ProcessEnvironment() {
@@ -51,9 +68,13 @@ StatusOr<LaunchDefaults> ReadLaunchDefaults(const Environment& environment) {
       return InvalidArgument("environment variable {} is set but {} is not: set both or neither",
                              rank_set ? pair.rank : pair.size, rank_set ? pair.size : pair.rank);
     }
-    if (defaults.rank.has_value()) break;
+    if (!defaults.rank.has_value()) continue;
+    if (pair.rank == std::string_view("SLURM_PROCID") && *defaults.world_size > 1) {
+      defaults.master_addr = FirstSlurmNode(environment);
+    }
+    break;
   }
-  defaults.master_addr = environment("MASTER_ADDR");
+  if (auto addr = environment("MASTER_ADDR")) defaults.master_addr = std::move(addr);
   HG_ASSIGN_OR_RETURN(defaults.master_port, Number(environment, "MASTER_PORT"));
   return defaults;
 }

@@ -93,7 +93,7 @@ void AddRankRows(OptionTable& rows, TrainOptions* o) {
       .Mark(kNotRepeated);
   rows.Add("master-addr", &o->master_addr, "host of rank 0, for two ranks and more")
       .ValueName("HOST")
-      .DefaultText("MASTER_ADDR")
+      .DefaultText("MASTER_ADDR; under Slurm the first node")
       .Mark(kNotRepeated);
   rows.Add("master-port", &o->master_port, "port where rank 0 listens, for two ranks and more")
       .Range(0, 65535)

@@ -48,6 +48,34 @@ TEST(LaunchDefaultsTest, RankAndWorldSizeComeBeforeOpenMpiBeforeSlurm) {
   EXPECT_EQ(ReadLaunchDefaults(Of(all))->world_size, 6);
 }
 
+TEST(LaunchDefaultsTest, UnderSlurmRankZeroIsOnTheFirstNode) {
+  std::map<std::string, std::string> slurm = {
+      {"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_NODELIST", "n[04-07],m1"}};
+  EXPECT_EQ(ReadLaunchDefaults(Of(slurm))->master_addr, "n04");
+  slurm["SLURM_STEP_NODELIST"] = "n[06-07]";
+  EXPECT_EQ(ReadLaunchDefaults(Of(slurm))->master_addr, "n06");
+  slurm["MASTER_ADDR"] = "m1";
+  EXPECT_EQ(ReadLaunchDefaults(Of(slurm))->master_addr, "m1");
+  slurm.erase("MASTER_ADDR");
+  slurm["SLURM_STEP_NODELIST"] = "n[";
+  slurm["SLURM_JOB_NODELIST"] = "";
+  EXPECT_EQ(ReadLaunchDefaults(Of(slurm))->master_addr, std::nullopt);
+}
+
+TEST(LaunchDefaultsTest, OtherLaunchersInASlurmJobSayThemselvesWhereRankZeroIs) {
+  std::map<std::string, std::string> job = {{"RANK", "1"},
+                                            {"WORLD_SIZE", "2"},
+                                            {"SLURM_PROCID", "0"},
+                                            {"SLURM_NTASKS", "2"},
+                                            {"SLURM_JOB_NODELIST", "n[0-1]"}};
+  EXPECT_EQ(ReadLaunchDefaults(Of(job))->master_addr, std::nullopt);
+  EXPECT_EQ(ReadLaunchDefaults(
+                Of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_JOB_NODELIST", "n0"}}))
+                ->master_addr,
+            std::nullopt)
+      << "one rank meets nobody";
+}
+
 TEST(LaunchDefaultsTest, HalfAPairIsRefusedNamingBoth) {
   const Status status = ReadLaunchDefaults(Of({{"RANK", "1"}})).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
