@@ -27,6 +27,7 @@ ROWS = {
     "common/yaml": ["common/base", "common/storage"],
     "common/program": ["common/base", "common/storage", "common/yaml"],
     "common/http": ["common/base", "common/storage", "common/program"],
+    "common/tls": ["common/base", "common/storage", "common/program"],
     # The page of an operator, as text.
     "common/ui": ["common/base", "common/metrics", "common/storage"],
     "common/operator_port": ["common/base", "common/storage", "common/program", "common/http", "common/metrics",
@@ -143,6 +144,7 @@ LIBRARIES = {
     "grpc/": GRPC, "grpcpp/": GRPC, "google/protobuf/": GRPC,
     "prometheus/": ["common/metrics/prometheus"],
     "microhttpd.h": ["common/http"],
+    "openssl/": ["common/tls"],
     "rocksdb/": ["common/state/durable"],
     "hwy/": ["common", "trainer/blocks", "trainer/kernels"],
     "metis.h": ["partitioner/methods"], "scotch.h": ["partitioner"], "ptscotch.h": ["partitioner"],
