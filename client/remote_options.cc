@@ -42,6 +42,12 @@ void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_
       .Range(1, 1024);
   rows.Add("channels-per-server", &options->channels_per_server, "connections to each server")
       .Range(1, 64);
+  AddTlsRows(rows, &options->tls);
+}
+
+Status RemoteOptions::OpenTls() {
+  HG_ASSIGN_OR_RETURN(tls_files, FollowTls(tls, TlsRole::kClient));
+  return OkStatus();
 }
 
 Status RemoteOptions::CheckColumns() const {
@@ -55,6 +61,7 @@ Status RemoteOptions::Validate() const {
     return InvalidArgument("--servers: {}", Message(read));
   }
   HG_RETURN_IF_ERROR(CheckColumns());
+  HG_RETURN_IF_ERROR(tls.Validate(TlsRole::kClient));
   RemoteOptions copy = *this;
   OptionTable rows;
   AddCallRows(rows, &copy, "");

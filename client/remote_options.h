@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "client/call_record.h"
 #include "common/base/status.h"
 #include "common/program/options.h"
+#include "common/tls/tls_options.h"
 
 namespace halograph {
 
@@ -41,6 +43,9 @@ struct RemoteOptions {
   // Lists of ascending ids travel in full too where the servers know them as differences: the same
   // answers in more bytes.
   bool plain_ids = false;
+  TlsOptions tls = {};  // not given: calls are not encrypted
+  // What OpenTls made of it. One for all clients of a process.
+  std::shared_ptr<const TlsFiles> tls_files = nullptr;
   OnCallEnded on_call_ended = {};  // told of every call, whatever it is for; null: nobody
   // Where calls are counted, whatever they are for (client/remote/client_metrics.h); null: nowhere.
   // Outlives the client.
@@ -48,6 +53,9 @@ struct RemoteOptions {
 
   // InvalidArgument naming the option: no servers, or as its row says.
   [[nodiscard]] Status Validate() const;
+  // Reads and checks the files of `tls`, if any, and follows them. Before the first client: one of
+  // which `tls` is given makes no calls without. Errors as FollowTls.
+  [[nodiscard]] Status OpenTls();
   // Of the two about columns alone.
   [[nodiscard]] Status CheckColumns() const;
 };
@@ -60,7 +68,8 @@ OptionRow& AddServersRow(OptionTable& rows, RemoteOptions* options, std::string 
 void AddServerTimeoutRow(OptionTable& rows, RemoteOptions* options);
 // --columns and --column-pulls, and --plain-ids.
 void AddColumnRows(OptionTable& rows, RemoteOptions* options);
-// What bounds calls: --timeout, --max-message-bytes, --calls-in-flight, --channels-per-server.
+// What bounds calls: --timeout, --max-message-bytes, --calls-in-flight, --channels-per-server; then
+// what they are encrypted with (AddTlsRows).
 void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_help);
 
 }  // namespace halograph

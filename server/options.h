@@ -14,6 +14,7 @@
 #include "common/http/http_options.h"
 #include "common/program/options.h"
 #include "common/state/options/state_folder_options.h"
+#include "common/tls/tls_options.h"
 #include "server/called_host.h"
 
 namespace halograph::server {
@@ -51,6 +52,12 @@ struct ServerOptions {
   PartContents contents;     // what is opened and served (--serve)
   StateFolderOptions state;  // mutable tensors of the parts served
   HttpOptions http;          // pages for probes, scrapers and operators; by default none
+  TlsOptions tls;            // by default nothing is encrypted
+  ClientCertificates tls_clients = ClientCertificates::kRequired;
+  bool insecure = false;  // beyond loopback without TLS
+  // After how long a connection is closed, once its calls have ended, so that its certificate is
+  // looked at again. 0: 30 minutes, with TLS 10.
+  std::chrono::nanoseconds connection_age = std::chrono::seconds(0);
   // HOST:PORT of the servers of the graph, which its pages show too; may have its own. Empty: it
   // shows itself alone.
   std::vector<std::string> peers;
@@ -62,7 +69,10 @@ struct ServerOptions {
   [[nodiscard]] int NumThreads() const;
   [[nodiscard]] int64_t RequestMemory() const;
   [[nodiscard]] int64_t ReplyMemory() const;
-  [[nodiscard]] bool Reflects() const { return reflection != Reflection::kOff; }
+  [[nodiscard]] std::chrono::nanoseconds ConnectionAge() const;
+  [[nodiscard]] bool Reflects() const {
+    return reflection == Reflection::kAuto ? !tls.given() : reflection == Reflection::kOn;
+  }
   // What others call, HOST:PORT, of a server that listens at `address`, which has the bound port.
   // Of a wildcard as HostToCall, with a warning where that is not the machine's name.
   // InvalidArgument: `address` is none.
@@ -74,6 +84,7 @@ struct ServerOptions {
 
  private:
   [[nodiscard]] Status CheckPeers() const;
+  [[nodiscard]] Status CheckSecure() const;
 };
 
 // A row for each of them; ranges are there. What several together make wrong is Validate's.

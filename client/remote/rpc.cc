@@ -19,6 +19,7 @@ TransportOptions ToTransportOptions(const RemoteOptions& options, ClientMetrics*
           .max_message_bytes = options.max_message_bytes,
           .channels_per_server = options.channels_per_server,
           .rank = options.rank,
+          .tls = options.tls_files,
           .metrics = metrics};
 }
 
@@ -56,6 +57,10 @@ const std::string& RpcClient::address(int server) const {
 void RpcClient::StartBatch(CallContext& context, std::vector<Rpc> calls, Done done,
                            EnoughAt enough_at) {
   Status status = CheckStart(context);
+  if (options_.tls.given() && options_.tls_files == nullptr) {
+    status =
+        Internal("--tls-* were given, and their files not opened: nothing is sent unencrypted");
+  }
   if (!status.ok() || calls.empty()) return done(std::move(status), nullptr);
   std::unique_ptr<RpcBatch> batch;
   try {

@@ -16,6 +16,8 @@
 #include "client/remote/client_metrics.h"
 #include "common/base/call_metadata.h"
 #include "common/base/printable.h"
+#include "common/tls/tls_files.h"
+#include "proto/credentials/credentials.h"
 
 namespace halograph {
 
@@ -105,7 +107,8 @@ class CountedAttempt {
 
 class GrpcAttempt final : public Transport::Attempt {
  public:
-  GrpcAttempt(ClientMetrics* metrics, const AttemptSpec& spec) : counted(metrics, spec) {}
+  GrpcAttempt(ClientMetrics* metrics, const AttemptSpec& spec, const TlsFiles* tls)
+      : counted(metrics, spec), tls_(tls) {}
 
   void Cancel() override { context.TryCancel(); }
 
@@ -119,7 +122,7 @@ class GrpcAttempt final : public Transport::Attempt {
     const auto& trailers = context.GetServerTrailingMetadata();
     const auto reason = trailers.find(kReasonKey);
     result.status =
-        WithReason(ToStatus(status),
+        WithReason(ExplainRefusal(ToStatus(status), tls_),
                    reason == trailers.end()
                        ? ""
                        : Printable({reason->second.data(), reason->second.size()}, kNameShown));
@@ -150,6 +153,8 @@ class GrpcAttempt final : public Transport::Attempt {
       return Internal("reading the reply: {}", error.what());
     }
   }
+
+  const TlsFiles* const tls_;  // null: plain; outlives the attempt
 };
 
 }  // namespace
@@ -164,13 +169,14 @@ struct Transport::Server {
 };
 
 Transport::Transport(const TransportOptions& options)
-    : rank_(options.rank), metrics_(options.metrics) {
+    : tls_(options.tls), rank_(options.rank), metrics_(options.metrics) {
+  const std::shared_ptr<grpc::ChannelCredentials> credentials = MakeChannelCredentials(tls_.get());
   const grpc::ChannelArguments arguments = MakeArguments(options);
   for (const std::string& address : options.servers) {
     auto server = std::make_unique<Server>();
     for (int i = 0; i < options.channels_per_server; ++i) {
       server->stubs.push_back(std::make_unique<grpc::GenericStub>(
-          grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments)));
+          grpc::CreateCustomChannel(address, credentials, arguments)));
     }
     servers_.push_back(std::move(server));
   }
@@ -180,7 +186,7 @@ Transport::~Transport() = default;
 
 std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, ReplyHandler on_reply,
                                                      DoneHandler done) {
-  auto attempt = std::make_unique<GrpcAttempt>(metrics_, spec);
+  auto attempt = std::make_unique<GrpcAttempt>(metrics_, spec, tls_.get());
   attempt->context.set_deadline(ToGrpcTime(spec.deadline));
   attempt->context.AddMetadata(kRequestIdKey, std::string(spec.request_id));
   if (!spec.trace.trace.empty()) {

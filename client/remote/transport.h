@@ -25,6 +25,7 @@
 namespace halograph {
 
 class ClientMetrics;
+class TlsFiles;
 
 // The bytes of one message as they arrived: consecutive pieces, cut anywhere, not aligned.
 using ReplyPieces = std::span<const std::span<const std::byte>>;
@@ -33,7 +34,8 @@ struct TransportOptions {
   std::vector<std::string> servers;
   int64_t max_message_bytes = 4194304;  // either way; a larger reply is ResourceExhausted
   int channels_per_server = 2;
-  int rank = -1;  // metadata `halograph-rank` if >= 0
+  int rank = -1;                                  // metadata `halograph-rank` if >= 0
+  std::shared_ptr<const TlsFiles> tls = nullptr;  // null: plain
   // Told of each attempt; null: nobody. Outlives the transport.
   ClientMetrics* metrics = nullptr;
 };
@@ -49,7 +51,9 @@ struct AttemptSpec {
 };
 
 struct AttemptResult {
-  Status status;  // of the call, message as the server gave it; or what the reply handler returned
+  // Of the call, message as the server gave it, or as ExplainRefusal (proto/credentials); or what
+  // the reply handler returned.
+  Status status;
   std::optional<std::chrono::milliseconds> pushback;  // `grpc-retry-pushback-ms`
 };
 
@@ -83,6 +87,7 @@ class Transport {
 
  private:
   struct Server;
+  const std::shared_ptr<const TlsFiles> tls_;
   int rank_;
   ClientMetrics* metrics_;
   std::string graph_;  // empty: not known yet

@@ -13,6 +13,9 @@ namespace halograph {
 
 class TlsFiles;
 
+// Whether a server asks for its clients' certificates: those shown are checked either way.
+enum class ClientCertificates { kRequired, kOptional };
+
 struct TlsOptions {
   std::filesystem::path certificate = {};  // all PEM; TlsPaths says what is in them
   std::filesystem::path key = {};
