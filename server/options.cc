@@ -70,7 +70,8 @@ Status ServerOptions::CheckSecure() const {
   HG_RETURN_IF_ERROR(tls.Validate(TlsRole::kServer));
   if (tls.given()) {
     if (!insecure) return OkStatus();
-    return InvalidArgument("--insecure is for servers without TLS: leave it out, or --tls-*");
+    return InvalidArgument(
+        "--insecure is for servers without TLS: leave it out, or --tls-dir and its like");
   }
   if (tls_clients != ClientCertificates::kRequired) {
     return InvalidArgument(
@@ -219,8 +220,9 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
            "how long a client may take to read a reply; beyond: it is given up")
       .Range(std::chrono::seconds(1), std::chrono::hours(1));
   rows.Add("connection-age", &o->connection_age,
-           "age at which a connection is closed, once its calls have ended or after "
-           "--drain-timeout; clients connect again, and lose nothing")
+           "age at which a connection takes no more calls; those that it has may go on for a "
+           "minute, "
+           "or --drain-timeout where that is more; clients connect again")
       .Range(std::chrono::seconds(0), std::chrono::hours(24 * 365))
       .DefaultText("30m, with TLS 10m: only new connections look at certificates again");
 }

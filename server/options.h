@@ -55,8 +55,9 @@ struct ServerOptions {
   TlsOptions tls;            // by default nothing is encrypted
   ClientCertificates tls_clients = ClientCertificates::kRequired;
   bool insecure = false;  // beyond loopback without TLS
-  // After how long a connection is closed, once its calls have ended, so that its certificate is
-  // looked at again. 0: 30 minutes, with TLS 10.
+  // After how long a connection takes no more calls, so that its certificate is looked at again; it
+  // is closed once those that it has have ended, or after a minute, or drain_timeout where that is
+  // more. 0: 30 minutes, with TLS 10.
   std::chrono::nanoseconds connection_age = std::chrono::seconds(0);
   // HOST:PORT of the servers of the graph, which its pages show too; may have its own. Empty: it
   // shows itself alone.

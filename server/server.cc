@@ -62,6 +62,9 @@ constexpr size_t kSlowThreads = 2 + kMostWaitingSnapshots + 1;
 constexpr std::chrono::seconds kConnectionsEnd{1};
 // Calls that one connection may have open; more wait at the client.
 constexpr int kStreamsPerConnection = 256;
+// How long the calls of a connection that has reached its age have to end, at least: twice as long
+// as a client waits for one by default. A snapshot that waits for a step cannot be asked for again.
+constexpr std::chrono::minutes kLeastGrace{1};
 // What gRPC's plugin for reflection calls itself.
 constexpr char kReflectionPlugin[] = "proto_server_reflection";
 
@@ -340,8 +343,9 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, ToArgument(options.ConnectionAge()));
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
-                             ToArgument(options.drain_timeout));
+  builder.AddChannelArgument(
+      GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+      ToArgument(std::max<std::chrono::nanoseconds>(options.drain_timeout, kLeastGrace)));
   // gRPC takes requests in before anybody here sees them: near this it takes in no more of them.
   builder.SetResourceQuota(
       grpc::ResourceQuota("halograph-server")

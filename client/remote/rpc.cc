@@ -58,8 +58,8 @@ void RpcClient::StartBatch(CallContext& context, std::vector<Rpc> calls, Done do
                            EnoughAt enough_at) {
   Status status = CheckStart(context);
   if (options_.tls.given() && options_.tls_files == nullptr) {
-    status =
-        Internal("--tls-* were given, and their files not opened: nothing is sent unencrypted");
+    status = Internal(
+        "--tls-dir or its like was given, and no file opened: nothing is sent unencrypted");
   }
   if (!status.ok() || calls.empty()) return done(std::move(status), nullptr);
   std::unique_ptr<RpcBatch> batch;

@@ -82,7 +82,7 @@ Status ExplainRefusal(const Status& error, const TlsFiles* files) {
         text);
   }
   if (Has(text, "wrong version number")) {
-    return FailedPrecondition("{}: it does not speak TLS: leave out --tls-*, or give them to it",
+    return FailedPrecondition("{}: it does not speak TLS: leave out --tls-dir, or give it one",
                               text);
   }
   if (Has(text, "certificate verify failed")) {
