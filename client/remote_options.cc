@@ -74,11 +74,17 @@ void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_
       .Range(1, 1024);
   rows.Add("channels-per-server", &options->channels_per_server, "connections to each server")
       .Range(1, 64);
+  AddTlsRows(rows, &options->tls);
   rows.Add(
           "token-file", &options->token_file,
           "file with the token that says who calls, where the servers have --policy; it is sent by "
           "TLS, or to loopback, and read again as it changes")
       .DefaultText("no token is sent");
+}
+
+Status RemoteOptions::OpenTls() {
+  HG_ASSIGN_OR_RETURN(tls_files, FollowTls(tls, TlsRole::kClient));
+  return OkStatus();
 }
 
 Status CheckTokenMayGoTo(std::string_view server, bool encrypted) {
@@ -110,6 +116,7 @@ Status RemoteOptions::Validate() const {
     return InvalidArgument("--servers: {}", Message(read));
   }
   HG_RETURN_IF_ERROR(CheckColumns());
+  HG_RETURN_IF_ERROR(tls.Validate(TlsRole::kClient));
   RemoteOptions copy = *this;
   OptionTable rows;
   AddCallRows(rows, &copy, "");

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "client/server_list.h"
 #include "common/base/status.h"
 #include "common/program/options.h"
+#include "common/tls/tls_options.h"
 
 namespace halograph {
 
@@ -52,6 +54,9 @@ struct RemoteOptions {
   // Has the token that says who calls (common/http/token_file.h), sent with each call; empty: none.
   // Followed: a new token holds from the next second on.
   std::filesystem::path token_file = {};
+  TlsOptions tls = {};  // not given: calls are not encrypted
+  // What OpenTls made of it. One for all clients of a process.
+  std::shared_ptr<const TlsFiles> tls_files = nullptr;
   OnCallEnded on_call_ended = {};  // told of every call, whatever it is for; null: nobody
   // Where calls are counted, whatever they are for (client/remote/client_metrics.h); null: nowhere.
   // Outlives the client.
@@ -67,7 +72,10 @@ struct RemoteOptions {
   // unencrypted to another machine. Else as ReadToken of `token_file`.
   [[nodiscard]] Status Validate() const;
   // Whether calls travel encrypted.
-  [[nodiscard]] bool encrypted() const { return false; }
+  [[nodiscard]] bool encrypted() const { return tls.given(); }
+  // Reads and checks the files of `tls`, if any, and follows them. Before the first client: one of
+  // which `tls` is given makes no calls without. Errors as FollowTls.
+  [[nodiscard]] Status OpenTls();
   // Of the two about columns alone.
   [[nodiscard]] Status CheckColumns() const;
   // Of the token alone.
@@ -84,8 +92,8 @@ void AddColumnRows(OptionTable& rows, RemoteOptions* options);
 // read it. Not where calls are `encrypted`, or stay on this machine: its address must say that,
 // since a name may come to stand for another one.
 [[nodiscard]] Status CheckTokenMayGoTo(std::string_view server, bool encrypted);
-// What bounds calls: --timeout, --max-message-bytes, --calls-in-flight, --channels-per-server; and
-// --token-file.
+// What bounds calls: --timeout, --max-message-bytes, --calls-in-flight, --channels-per-server; then
+// what they are encrypted with (AddTlsRows), and --token-file.
 void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_help);
 
 }  // namespace halograph

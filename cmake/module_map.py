@@ -27,6 +27,7 @@ ROWS = {
     "common/yaml": ["common/base", "common/storage"],
     "common/program": ["common/base", "common/storage", "common/yaml"],
     "common/http": ["common/base", "common/storage", "common/program"],
+    "common/tls": ["common/base", "common/storage", "common/program", "common/metrics"],
     # The page of an operator, as text.
     "common/ui": ["common/base", "common/metrics", "common/storage"],
     "common/operator_port": ["common/base", "common/storage", "common/program", "common/http", "common/metrics",
@@ -61,6 +62,8 @@ ROWS = {
     "proto/wire": ["common/base"],
     # The table of methods, which servers and clients go by.
     "proto/methods": ["common/base", "proto/wire"],
+    # gRPC's credentials, for servers and for what calls them.
+    "proto/credentials": ["common/base", "common/tls"],
     "common/state/options": ["common/base", "common/storage", "common/program", "common/graph", "common/state"],
     "proto/state": ["common/base", "common/storage", "common/graph", "common/state", "proto"],
     "proto/wire/fields_check.cc": ["common/base", "proto", "proto/wire"],
@@ -74,7 +77,7 @@ ROWS = {
     "server/rights": ["common/*", "proto/methods"],
     # The other servers of its graph, as a server shows them.
     "server/peers": ["common/base", "common/storage"],
-    "server": ["common/*", "proto", "proto/methods", "proto/state", "proto/wire", "server/handlers",
+    "server": ["common/*", "proto", "proto/credentials", "proto/methods", "proto/state", "proto/wire", "server/handlers",
                "server/peers", "server/rights", "server/runtime"],
 
     # The interfaces and what is made of them; only the folders that speak to servers know gRPC.
@@ -83,7 +86,7 @@ ROWS = {
     "client/own_part": ["common/*", "client", "client/local"],
     "client/part_alone": ["common/*", "client", "client/local", "client/own_part"],
     "client/cached": ["common/*", "client"],
-    "client/remote": ["common/*", "client", "proto", "proto/methods", "proto/state", "proto/wire"],
+    "client/remote": ["common/*", "client", "proto", "proto/credentials", "proto/methods", "proto/state", "proto/wire"],
     "client/topology_copy": ["common/*", "client", "client/remote", "proto", "proto/methods", "proto/wire"],
     "client/open": ["common/*", "client", "client/local", "client/own_part", "client/part_alone",
                     "client/remote", "client/topology_copy"],
@@ -145,6 +148,7 @@ LIBRARIES = {
     "grpc/": GRPC, "grpcpp/": GRPC, "google/protobuf/": GRPC,
     "prometheus/": ["common/metrics/prometheus"],
     "microhttpd.h": ["common/http"],
+    "openssl/": ["common/tls"],
     "rocksdb/": ["common/state/durable"],
     "hwy/": ["common", "trainer/blocks", "trainer/kernels"],
     "metis.h": ["partitioner/methods"], "scotch.h": ["partitioner"], "ptscotch.h": ["partitioner"],

@@ -14,18 +14,20 @@
 
 #include "common/base/printable.h"
 #include "halograph/v1/admin.pb.h"
+#include "proto/credentials/credentials.h"
 #include "proto/methods/methods.h"
 
 namespace halograph::server {
 namespace {
 
-std::shared_ptr<grpc::GenericStub> Connect(const std::string& address) {
+std::shared_ptr<grpc::GenericStub> Connect(
+    const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a new channel is a new connection
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);          // which is meant for the web
   arguments.SetMaxReceiveMessageSize(static_cast<int>(kMostStatsBytes));
   return std::make_shared<grpc::GenericStub>(
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+      grpc::CreateCustomChannel(address, credentials, arguments));
 }
 
 // Not by the system's clock, which may be set between two readings.
@@ -65,6 +67,8 @@ struct StatsCall {
 
 class GrpcStatsCaller final : public StatsCaller {
  public:
+  explicit GrpcStatsCaller(const TlsFiles* tls)
+      : tls_(tls), credentials_(MakeChannelCredentials(tls)) {}
   ~GrpcStatsCaller() override {
     std::unordered_set<std::shared_ptr<StatsCall>> left;
     {
@@ -85,7 +89,7 @@ class GrpcStatsCaller final : public StatsCaller {
     {
       const MutexLock lock(mutex_);
       std::shared_ptr<grpc::GenericStub>& stub = stubs_[address];
-      if (stub == nullptr) stub = Connect(address);
+      if (stub == nullptr) stub = Connect(address, credentials_);
       call->stub = stub;
       calls_.insert(call);
     }
@@ -104,8 +108,9 @@ class GrpcStatsCaller final : public StatsCaller {
   void Finish(const std::shared_ptr<StatsCall>& call, const grpc::Status& status) {
     StatusOr<std::string> reply =
         status.ok() ? BytesOf(call->reply)
-                    : MakeStatus(static_cast<absl::StatusCode>(status.error_code()),
-                                 Printable(status.error_message(), kMessageShown));
+                    : ExplainRefusal(MakeStatus(static_cast<absl::StatusCode>(status.error_code()),
+                                                Printable(status.error_message(), kMessageShown)),
+                                     tls_);
     const bool answered = status.ok();
     call->done(std::move(reply));
     const MutexLock lock(mutex_);
@@ -116,6 +121,8 @@ class GrpcStatsCaller final : public StatsCaller {
     changed_.NotifyAll();
   }
 
+  const TlsFiles* const tls_;
+  const std::shared_ptr<grpc::ChannelCredentials> credentials_;
   Mutex mutex_;
   CondVar changed_;
   std::unordered_map<std::string, std::shared_ptr<grpc::GenericStub>> stubs_ HG_GUARDED_BY(mutex_);
@@ -124,6 +131,8 @@ class GrpcStatsCaller final : public StatsCaller {
 
 }  // namespace
 
-std::unique_ptr<StatsCaller> MakeGrpcStatsCaller() { return std::make_unique<GrpcStatsCaller>(); }
+std::unique_ptr<StatsCaller> MakeGrpcStatsCaller(const TlsFiles* tls) {
+  return std::make_unique<GrpcStatsCaller>(tls);
+}
 
 }  // namespace halograph::server

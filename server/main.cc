@@ -29,7 +29,12 @@ void TuneMalloc() {
   KeepFreedMemory(kKeptBytes);
 }
 
-void WarnIfOpen(const std::string& address) {
+void WarnIfOpen(const ServerOptions& options, const std::string& address) {
+  if (options.tls.given()) {
+    if (options.tls_clients == ClientCertificates::kRequired) return;
+    spdlog::warn("--tls-clients optional: who shows no certificate may call, too");
+    return;
+  }
   const StatusOr<HostPort> parsed = ParseHostPort(address);
   if (parsed.ok() && !IsLoopback(parsed->host)) {
     spdlog::warn(
@@ -51,7 +56,7 @@ Status Serve(const ServerOptions& options, StopSignal& stop) {
   notice->Doing("opening the partitions");
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
   stop.EndAtOnce(false);
-  WarnIfOpen(server->address());
+  WarnIfOpen(options, server->address());
   const std::string& called = server->called();
   HG_ASSIGN_OR_RETURN(std::unique_ptr<AddressFile> address_file,
                       AddressFile::Write(options.address_file, called));

@@ -38,6 +38,7 @@ Status ServerOptions::Validate() const {
   HG_RETURN_IF_ERROR(rows.Validate());
   HG_RETURN_IF_ERROR(http.Validate());
   HG_RETURN_IF_ERROR(CheckPeers());
+  HG_RETURN_IF_ERROR(CheckSecure());
   if (!policy.empty() && reflection == Reflection::kOn) {
     return InvalidArgument(
         "--reflection on answers everybody, and --policy does not: leave one of them out");
@@ -67,6 +68,31 @@ Status ServerOptions::CheckPeers() const {
         "--peers says nothing without --http-listen: add --http-listen HOST:PORT, or leave it out");
   }
   return OkStatus();
+}
+
+Status ServerOptions::CheckSecure() const {
+  HG_RETURN_IF_ERROR(tls.Validate(TlsRole::kServer));
+  if (tls.given()) {
+    if (!insecure) return OkStatus();
+    return InvalidArgument(
+        "--insecure is for servers without TLS: leave it out, or --tls-dir and its like");
+  }
+  if (tls_clients != ClientCertificates::kRequired) {
+    return InvalidArgument(
+        "--tls-clients says nothing without TLS: add --tls-dir, or leave it out");
+  }
+  HG_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(listen));
+  if (insecure || IsLoopback(address.host)) return OkStatus();
+  return InvalidArgument(
+      "--listen {}: other machines can reach it, and nothing would be encrypted, nor anybody asked "
+      "who he is: give --tls-dir FOLDER (or --tls-cert, --tls-key and --tls-ca), or --insecure "
+      "where only a trusted network reaches it",
+      listen);
+}
+
+std::chrono::nanoseconds ServerOptions::ConnectionAge() const {
+  if (connection_age.count() > 0) return connection_age;
+  return tls.given() ? std::chrono::minutes(10) : std::chrono::minutes(30);
 }
 
 int ServerOptions::NumThreads() const { return threads > 0 ? threads : AvailableProcessors(); }
@@ -162,6 +188,13 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
            "file that says who may do what, by certificates and tokens; read again as it changes")
       .DefaultText("everybody may do everything");
 
+  AddTlsRows(rows, &o->tls);
+  rows.AddChoice(
+      "tls-clients", &o->tls_clients,
+      {{"required", ClientCertificates::kRequired}, {"optional", ClientCertificates::kOptional}},
+      "with TLS, whether a client must show a certificate; one that is shown is checked");
+  rows.Add("insecure", &o->insecure,
+           "listen beyond loopback without TLS: only a trusted network may reach the server");
   AddHttpRows(rows, &o->http);
   AddAddressRow(rows, "peers", &o->peers,
                 "servers of the graph, which /ui and /status?cluster show too; the list may have "
@@ -193,6 +226,12 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
   rows.Add("reply-timeout", &o->reply_timeout,
            "how long a client may take to read a reply; beyond: it is given up")
       .Range(std::chrono::seconds(1), std::chrono::hours(1));
+  rows.Add("connection-age", &o->connection_age,
+           "age at which a connection takes no more calls; those that it has may go on for a "
+           "minute, "
+           "or --drain-timeout where that is more; clients connect again")
+      .Range(std::chrono::seconds(0), std::chrono::hours(24 * 365))
+      .DefaultText("30m, with TLS 10m: only new connections look at certificates again");
 }
 
 StatusOr<std::vector<int>> ParseParts(std::string_view text) {

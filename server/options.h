@@ -14,6 +14,7 @@
 #include "common/http/http_options.h"
 #include "common/program/options.h"
 #include "common/state/options/state_folder_options.h"
+#include "common/tls/tls_options.h"
 #include "server/called_host.h"
 
 namespace halograph::server {
@@ -52,6 +53,13 @@ struct ServerOptions {
   PartContents contents;     // what is opened and served (--serve)
   StateFolderOptions state;  // mutable tensors of the parts served
   HttpOptions http;          // pages for probes, scrapers and operators; by default none
+  TlsOptions tls;            // by default nothing is encrypted
+  ClientCertificates tls_clients = ClientCertificates::kRequired;
+  bool insecure = false;  // beyond loopback without TLS
+  // After how long a connection takes no more calls, so that its certificate is looked at again; it
+  // is closed once those that it has have ended, or after a minute, or drain_timeout where that is
+  // more. 0: 30 minutes, with TLS 10.
+  std::chrono::nanoseconds connection_age = std::chrono::seconds(0);
   // HOST:PORT of the servers of the graph, which its pages show too; may have its own. Empty: it
   // shows itself alone.
   std::vector<std::string> peers;
@@ -63,9 +71,10 @@ struct ServerOptions {
   [[nodiscard]] int NumThreads() const;
   [[nodiscard]] int64_t RequestMemory() const;
   [[nodiscard]] int64_t ReplyMemory() const;
-  // `encrypted`: callers come by TLS. By itself a server that guards anything does not reflect.
-  [[nodiscard]] bool Reflects(bool encrypted) const {
-    if (reflection == Reflection::kAuto) return !encrypted && policy.empty();
+  [[nodiscard]] std::chrono::nanoseconds ConnectionAge() const;
+  // By itself a server that guards anything does not reflect.
+  [[nodiscard]] bool Reflects() const {
+    if (reflection == Reflection::kAuto) return !tls.given() && policy.empty();
     return reflection == Reflection::kOn;
   }
   // What others call, HOST:PORT, of a server that listens at `address`, which has the bound port.
@@ -79,6 +88,7 @@ struct ServerOptions {
 
  private:
   [[nodiscard]] Status CheckPeers() const;
+  [[nodiscard]] Status CheckSecure() const;
 };
 
 // A row for each of them; ranges are there. What several together make wrong is Validate's.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -28,11 +29,15 @@
 #include "common/metrics/process_metrics.h"
 #include "common/state/durable/system_env.h"
 #include "common/state/parts/part_states.h"
+#include "common/tls/tls_files.h"
+#include "common/tls/tls_metrics.h"
+#include "proto/credentials/credentials.h"
 #include "server/caller.h"
 #include "server/connections.h"
 #include "server/grpc_stats_caller.h"
 #include "server/handlers/describe.h"
 #include "server/handlers/server_metrics.h"
+#include "server/handshakes.h"
 #include "server/health_service.h"
 #include "server/operator_port.h"
 #include "server/peers/cluster.h"
@@ -59,6 +64,9 @@ constexpr size_t kSlowThreads = 2 + kMostWaitingSnapshots + 1;
 constexpr std::chrono::seconds kConnectionsEnd{1};
 // Calls that one connection may have open; more wait at the client.
 constexpr int kStreamsPerConnection = 256;
+// How long the calls of a connection that has reached its age have to end, at least: twice as long
+// as a client waits for one by default. A snapshot that waits for a step cannot be asked for again.
+constexpr std::chrono::minutes kLeastGrace{1};
 // What gRPC's plugin for reflection calls itself.
 constexpr char kReflectionPlugin[] = "proto_server_reflection";
 
@@ -66,6 +74,7 @@ constexpr char kReflectionPlugin[] = "proto_server_reflection";
 std::atomic<int> starting{0};
 
 void LogOfGrpc(gpr_log_func_args* args) {
+  if (NoteHandshake(args->message)) return;
   const bool warns = args->severity == GPR_LOG_SEVERITY_ERROR && starting == 0;
   const auto level = warns ? spdlog::level::warn : spdlog::level::debug;
   spdlog::log(level, "gRPC: {}", args->message);
@@ -93,6 +102,12 @@ class WithoutReflection final : public grpc::ServerBuilderOption {
   }
 };
 
+// In milliseconds. gRPC takes a year for ever.
+int ToArgument(std::chrono::nanoseconds duration) {
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(duration).count();
+  return static_cast<int>(std::min<int64_t>(ms, std::numeric_limits<int>::max()));
+}
+
 // Why `address` cannot be listened on, and what to do: gRPC tells nobody but its log.
 Status CannotListen(const HostPort& address) {
   const StatusOr<ListenSocket> socket = Listen(address, /*backlog=*/1);
@@ -103,11 +118,11 @@ Status CannotListen(const HostPort& address) {
 }
 
 // Null: there is nobody to ask.
-std::unique_ptr<Peers> MakePeers(const ServerOptions& options) {
+std::unique_ptr<Peers> MakePeers(const ServerOptions& options, const TlsFiles* tls) {
   if (options.peers.empty()) return nullptr;
   return std::make_unique<Peers>(
       WithoutOwn(options.peers, options.listen, options.advertise, HostName()),
-      MakeGrpcStatsCaller());
+      MakeGrpcStatsCaller(tls));
 }
 
 // A server without state refuses pushes at once: it needs no threads for them.
@@ -119,8 +134,9 @@ size_t StateThreads(const ServerOptions& options) {
 
 // Members are destroyed in reverse: the gRPC server first, what its calls use after it.
 struct Server::State {
-  explicit State(const ServerOptions& options)
-      : buffers(BufferPool::Create(options.ReplyMemory())),
+  State(const ServerOptions& options, std::shared_ptr<const TlsFiles> tls_files)
+      : tls(std::move(tls_files)),
+        buffers(BufferPool::Create(options.ReplyMemory())),
         replies(GrpcCallHooks(), options.reply_timeout),
         dispatcher({.threads = static_cast<size_t>(options.NumThreads()),
                     .queue = static_cast<size_t>(options.queue),
@@ -129,7 +145,7 @@ struct Server::State {
                     .state_queue = static_cast<size_t>(options.state_queue),
                     .slow_threads = kSlowThreads}),
         waiting(static_cast<size_t>(options.queue)),
-        peers(MakePeers(options)),
+        peers(MakePeers(options, tls.get())),
         keeper([this] { return KeepHouse(); }),
         health(kServiceNames) {
     buffers->OnChange([this] { keeper.Wake(); });
@@ -151,6 +167,7 @@ struct Server::State {
   // What /status answers.
   [[nodiscard]] StatusOr<Json> StatusJson() const;
 
+  const std::shared_ptr<const TlsFiles> tls;  // null: plain
   MetricRegistry metrics;
   CallMetrics call_metrics{&metrics};
   FoundHistograms* const sync_seconds = metrics.AddFoundHistograms(
@@ -197,7 +214,12 @@ std::string Server::State::WhyNotReady() const {
 }
 
 StatusOr<Json> Server::State::StatusJson() const {
-  if (serving) return ToStatusJson(TakeSnapshot(context, true), context.max_message_bytes);
+  if (serving) {
+    HG_ASSIGN_OR_RETURN(Json json,
+                        ToStatusJson(TakeSnapshot(context, true), context.max_message_bytes));
+    json["tls"] = TlsStatusJson(tls.get());
+    return json;
+  }
   return Json{{"program", "halograph-server"},
               {"phase", "opening"},
               {"build_version", BuildVersion()},
@@ -219,6 +241,8 @@ Status Server::State::StartPort(const ServerOptions& options) {
   for (MetricReader& reader : AddProcessMetrics(&metrics, "halograph-server")) {
     readers.push_back(std::move(reader));
   }
+  for (MetricReader& reader : AddTlsMetrics(&metrics, tls)) readers.push_back(std::move(reader));
+  readers.push_back(AddHandshakeMetric(&metrics));
   HG_RETURN_IF_ERROR(metrics.status());
   HG_ASSIGN_OR_RETURN(
       http, StartOperatorPort(options.http, {.metrics = &metrics,
@@ -294,7 +318,8 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   HG_RETURN_IF_ERROR(options.Validate());
   HG_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options.listen));
   PrepareGrpc();
-  auto state = std::make_unique<State>(options);
+  HG_ASSIGN_OR_RETURN(auto tls, FollowTls(options.tls, TlsRole::kServer));
+  auto state = std::make_unique<State>(options, std::move(tls));
   state->env = std::move(env);
   HG_RETURN_IF_ERROR(state->OpenPolicy(options));
   HG_RETURN_IF_ERROR(state->StartPort(options));
@@ -332,18 +357,22 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
 
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort(ToString(address), grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(ToString(address),
+                           MakeServerCredentials(state->tls.get(), options.tls_clients), &port);
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, ToArgument(options.ConnectionAge()));
+  builder.AddChannelArgument(
+      GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+      ToArgument(std::max<std::chrono::nanoseconds>(options.drain_timeout, kLeastGrace)));
   // gRPC takes requests in before anybody here sees them: near this it takes in no more of them.
   builder.SetResourceQuota(
       grpc::ResourceQuota("halograph-server")
           .Resize(static_cast<size_t>(kQuotaInRequestMemories * options.RequestMemory())));
   for (const auto& service : state->services) builder.RegisterService(service.get());
   builder.RegisterService(state->health.service());
-  if (!options.Reflects(/*encrypted=*/false))
-    builder.SetOption(std::make_unique<WithoutReflection>());
+  if (!options.Reflects()) builder.SetOption(std::make_unique<WithoutReflection>());
   ++starting;
   state->server = builder.BuildAndStart();
   --starting;

@@ -77,7 +77,10 @@ int Main(int argc, char** argv) {
       .Range(std::chrono::seconds(0), std::chrono::hours(1));
   status.options().Group("Calls");
   AddCallRows(status.options(), &options.remote, "how long to wait for an answer");
-  status.Run([&] { return ShowStatus(options); });
+  status.Run([&]() -> Status {
+    HG_RETURN_IF_ERROR(options.remote.OpenTls());
+    return ShowStatus(options);
+  });
   status.PrintsItsWork();
   const auto why = ctl::AddWhyCommand(program);
   const auto doctor = ctl::AddDoctorCommand(program);

@@ -191,7 +191,10 @@ class Commands {
     Command& command = state_.Add(name, about);
     AddServersRow(command.options(), &flags_->remote, "addresses of the servers of all partitions")
         .Required();
-    command.Run([flags = flags_, run] { return run(*flags); });
+    command.Run([flags = flags_, run]() -> Status {
+      HG_RETURN_IF_ERROR(flags->remote.OpenTls());
+      return run(*flags);
+    });
     return command;
   }
   // Last, so that they come last in --help.

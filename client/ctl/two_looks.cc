@@ -34,7 +34,9 @@ void AddLookRows(Command& command, const LookHelp& help, LookOptions* options) {
 }
 
 StatusOr<std::pair<Look, Look>> LookTwice(const LookOptions& options) {
-  StatsAsker servers(options.remote);
+  RemoteOptions remote = options.remote;
+  HG_RETURN_IF_ERROR(remote.OpenTls());
+  StatsAsker servers(remote);
   HG_ASSIGN_OR_RETURN(Look first, LookOnce(options, servers));
   std::this_thread::sleep_for(options.seconds);
   HG_ASSIGN_OR_RETURN(Look second, LookOnce(options, servers));

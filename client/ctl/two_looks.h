@@ -36,7 +36,8 @@ struct Look {
   std::vector<ServerReading> servers;
   std::vector<TrainerReading> trainers;
 };
-// The first look and the second. InvalidArgument: the token file, as AskTrainers.
+// The first look and the second. InvalidArgument: the token file, as AskTrainers. Errors as
+// RemoteOptions::OpenTls.
 [[nodiscard]] StatusOr<std::pair<Look, Look>> LookTwice(const LookOptions& options);
 
 }  // namespace halograph::ctl

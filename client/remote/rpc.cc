@@ -29,7 +29,7 @@ TransportOptions ToTransportOptions(const RemoteOptions& options, ClientMetrics*
           .channels_per_server = options.channels_per_server,
           .rank = options.rank,
           .token_file = options.token_file,
-          .encrypted = options.encrypted(),
+          .tls = options.tls_files,
           .metrics = metrics};
 }
 
@@ -86,6 +86,10 @@ void RpcClient::Move(int server, const ServerPlace& place) {
 void RpcClient::StartBatch(CallContext& context, std::vector<Rpc> calls, Done done,
                            EnoughAt enough_at) {
   Status status = CheckStart(context);
+  if (options_.tls.given() && options_.tls_files == nullptr) {
+    status = Internal(
+        "--tls-dir or its like was given, and no file opened: nothing is sent unencrypted");
+  }
   if (!status.ok() || calls.empty()) return done(std::move(status), nullptr);
   std::unique_ptr<RpcBatch> batch;
   try {

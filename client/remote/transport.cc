@@ -20,6 +20,8 @@
 #include "common/base/mutex.h"
 #include "common/base/printable.h"
 #include "common/http/token_file.h"
+#include "common/tls/tls_files.h"
+#include "proto/credentials/credentials.h"
 
 namespace halograph {
 
@@ -111,7 +113,8 @@ class CountedAttempt {
 
 class GrpcAttempt final : public Transport::Attempt {
  public:
-  GrpcAttempt(ClientMetrics* metrics, const AttemptSpec& spec) : counted(metrics, spec) {}
+  GrpcAttempt(ClientMetrics* metrics, const AttemptSpec& spec, const TlsFiles* tls)
+      : counted(metrics, spec), tls_(tls) {}
 
   void Cancel() override { context.TryCancel(); }
 
@@ -125,7 +128,7 @@ class GrpcAttempt final : public Transport::Attempt {
     const auto& trailers = context.GetServerTrailingMetadata();
     const auto reason = trailers.find(kReasonKey);
     result.status =
-        WithReason(ToStatus(status),
+        WithReason(ExplainRefusal(ToStatus(status), tls_),
                    reason == trailers.end()
                        ? ""
                        : Printable({reason->second.data(), reason->second.size()}, kNameShown));
@@ -156,6 +159,8 @@ class GrpcAttempt final : public Transport::Attempt {
       return Internal("reading the reply: {}", error.what());
     }
   }
+
+  const TlsFiles* const tls_;  // null: plain; outlives the attempt
 };
 
 }  // namespace
@@ -178,7 +183,10 @@ struct Transport::Server {
 };
 
 Transport::Transport(const TransportOptions& options)
-    : options_(options), rank_(options.rank), metrics_(options.metrics) {
+    : options_(options),
+      credentials_(MakeChannelCredentials(options.tls.get())),
+      rank_(options.rank),
+      metrics_(options.metrics) {
   if (!options.token_file.empty()) {
     StatusOr<std::string> token = ReadToken(options.token_file);
     if (token.ok()) {
@@ -201,10 +209,10 @@ void Transport::Move(int server, const ServerPlace& place) {
     arguments.SetSslTargetNameOverride(name->host);
   }
   auto moved = std::make_shared<Server::Place>();
-  moved->may_have_token = CheckTokenMayGoTo(place.address, options_.encrypted);
+  moved->may_have_token = CheckTokenMayGoTo(place.address, options_.tls != nullptr);
   for (int i = 0; i < options_.channels_per_server; ++i) {
     moved->stubs.push_back(std::make_unique<grpc::GenericStub>(
-        grpc::CreateCustomChannel(place.address, grpc::InsecureChannelCredentials(), arguments)));
+        grpc::CreateCustomChannel(place.address, credentials_, arguments)));
   }
   Server& of = *servers_[static_cast<size_t>(server)];
   const MutexLock lock(of.mutex);
@@ -225,7 +233,7 @@ Status Transport::PutToken(const Status& may_have_token, grpc::ClientContext* co
 
 std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, ReplyHandler on_reply,
                                                      DoneHandler done) {
-  auto attempt = std::make_unique<GrpcAttempt>(metrics_, spec);
+  auto attempt = std::make_unique<GrpcAttempt>(metrics_, spec, options_.tls.get());
   attempt->context.set_deadline(ToGrpcTime(spec.deadline));
   attempt->context.AddMetadata(kRequestIdKey, std::string(spec.request_id));
   if (!spec.trace.trace.empty()) {

@@ -28,9 +28,14 @@ namespace grpc {
 class ClientContext;
 }
 
+namespace grpc {
+class ChannelCredentials;
+}  // namespace grpc
+
 namespace halograph {
 
 class ClientMetrics;
+class TlsFiles;
 class TokenFile;
 
 // The bytes of one message as they arrived: consecutive pieces, cut anywhere, not aligned.
@@ -45,7 +50,7 @@ struct TransportOptions {
   // Empty: none. An attempt that would carry it unencrypted to another machine ends with
   // Unauthenticated, and one without a token that could be read with why; neither is sent.
   std::filesystem::path token_file = {};
-  bool encrypted = false;  // attempts travel so
+  std::shared_ptr<const TlsFiles> tls = nullptr;  // null: plain
   // Told of each attempt; null: nobody. Outlives the transport.
   ClientMetrics* metrics = nullptr;
 };
@@ -61,7 +66,9 @@ struct AttemptSpec {
 };
 
 struct AttemptResult {
-  Status status;  // of the call, message as the server gave it; or what the reply handler returned
+  // Of the call, message as the server gave it, or as ExplainRefusal (proto/credentials); or what
+  // the reply handler returned.
+  Status status;
   std::optional<std::chrono::milliseconds> pushback;  // `grpc-retry-pushback-ms`
 };
 
@@ -102,6 +109,7 @@ class Transport {
   [[nodiscard]] Status PutToken(const Status& may_have_token, grpc::ClientContext* context) const;
 
   const TransportOptions options_;
+  const std::shared_ptr<grpc::ChannelCredentials> credentials_;  // of all connections
   int rank_;
   ClientMetrics* metrics_;
   std::string graph_;                 // empty: not known yet

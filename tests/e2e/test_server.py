@@ -35,7 +35,8 @@ class AddressTest(ServerBase):
 
     def test_address_file_of_a_wildcard_holds_what_others_reach(self):
         started = {listen: self.box.start_server(self.graph, "all", *options, listen=listen)
-                   for listen, options in (("0.0.0.0:0", ()), ("[::]:0", ("--advertise", "[::1]")))}
+                   for listen, options in (("0.0.0.0:0", ("--insecure",)),
+                                           ("[::]:0", ("--insecure", "--advertise", "[::1]")))}
         named, loopback = (programs.address(server) for server in started.values())
         self.assertRegex(named, rf"\A({self.called()}):[1-9]\d{{0,4}}\Z")
         self.assertRegex(loopback, r"\A\[::1\]:[1-9]\d{0,4}\Z")
@@ -43,6 +44,12 @@ class AddressTest(ServerBase):
         self.assertCode(0, self.status(f"127.0.0.1:{named.rpartition(':')[2]}", f" ::1:{port}"))
         self.assertIn(f"[::]:{port}, which others reach at {loopback}",
                       started["[::]:0"].out)
+
+    def test_beyond_loopback_needs_tls_or_a_word(self):
+        result = self.box.run("halograph-server", "--graph", self.graph, "--part", "all", "--listen", "0.0.0.0:0")
+        self.assertCode(2, result)
+        for way_out in ("--tls-dir", "--insecure"):
+            self.assertIn(way_out, result.err)
 
     @staticmethod
     def called():

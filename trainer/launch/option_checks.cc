@@ -18,6 +18,7 @@ Status CheckTopology(const TrainOptions& o) {
     if (o.remote.columns) return unused("--columns");
     if (o.remote.column_pulls) return unused("--column-pulls");
     if (o.remote.plain_ids) return unused("--plain-ids");
+    if (o.remote.tls.given()) return unused("--tls-dir and its like");
     if (!o.state.folder.empty() && o.all_ranks() > 1) {
       return InvalidArgument(
           "--state is for one rank: for {} start halograph-server with --state, and give --servers",
@@ -25,6 +26,7 @@ Status CheckTopology(const TrainOptions& o) {
     }
   }
   HG_RETURN_IF_ERROR(o.remote.CheckColumns());
+  HG_RETURN_IF_ERROR(o.remote.tls.Validate(TlsRole::kClient));
   if (o.topology == kTopologyLocal) {
     if (!o.cache_dir.empty()) return OkStatus();
     return InvalidArgument(

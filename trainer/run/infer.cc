@@ -20,6 +20,7 @@
 #include "trainer/run/infer_rows.h"
 #include "trainer/run/prepare.h"
 #include "trainer/run/report.h"
+#include "trainer/run/stores.h"
 #include "trainer/training/evaluation.h"
 
 namespace halograph {
@@ -231,8 +232,9 @@ Status RunCommandOf(TrainCommand command, const InferOptions& infer, Session& se
 
 }  // namespace
 
-Status RunInference(TrainCommand command, const TrainOptions& options, const InferOptions& infer,
+Status RunInference(TrainCommand command, const TrainOptions& given, const InferOptions& infer,
                     StopSignal& stop) {
+  HG_ASSIGN_OR_RETURN(const TrainOptions options, WithOpenTls(given));
   if (options.rank == 0 && !options.predict.empty()) {
     HG_RETURN_IF_ERROR(CheckPredictionPath(options.predict));
   }

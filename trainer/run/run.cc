@@ -27,6 +27,7 @@
 #include "trainer/run/part_sources.h"
 #include "trainer/run/prepare.h"
 #include "trainer/run/report.h"
+#include "trainer/run/stores.h"
 #include "trainer/training/evaluation.h"
 #include "trainer/training/session.h"
 #include "trainer/training/step_trace.h"
@@ -260,7 +261,8 @@ Status RunPrepared(Session& session, bool goes_on, Records& records, ServiceNoti
 
 }  // namespace
 
-Status RunTraining(const TrainOptions& options, StopSignal& stop) {
+Status RunTraining(const TrainOptions& given, StopSignal& stop) {
+  HG_ASSIGN_OR_RETURN(const TrainOptions options, WithOpenTls(given));
   const std::unique_ptr<ServiceNotice> notice = ServiceNotice::OfEnvironment();
   notice->Doing("preparing");
   Records records;

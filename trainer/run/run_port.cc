@@ -8,6 +8,7 @@
 #include "common/metrics/json/metrics_json.h"
 #include "common/metrics/process_metrics.h"
 #include "common/operator_port/operator_port.h"
+#include "common/tls/tls_metrics.h"
 #include "common/ui/status_reader.h"
 #include "trainer/launch/command_line.h"
 #include "trainer/launch/own_port.h"
@@ -27,6 +28,9 @@ RunPort::RunPort(const TrainOptions& options)
     ranks_.push_back(std::make_shared<TrainMetrics>(metrics_, own.rank, own.world_size));
   }
   readers_ = AddProcessMetrics(metrics_.get(), kTrainProgram);
+  for (MetricReader& reader : AddTlsMetrics(metrics_.get(), options.remote.tls_files)) {
+    readers_.push_back(std::move(reader));
+  }
 }
 
 StatusOr<std::unique_ptr<RunPort>> RunPort::Open(const TrainOptions& options) {
@@ -62,6 +66,7 @@ Json RunPort::StatusJson() const {
           {"host_name", HostName()},
           {"pid", getpid()},
           {"servers", options_.remote.servers},
+          {"tls", TlsStatusJson(options_.remote.tls_files.get())},
           {"epoch", first.epoch()},
           {"step", first.step()},
           {"metrics", MetricsJson(taken)}};

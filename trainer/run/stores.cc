@@ -17,6 +17,12 @@ SamplerThreads SamplerThreadsOf(const TrainOptions& options) {
           .memory = here ? options.sampler_memory : std::numeric_limits<int64_t>::max()};
 }
 
+StatusOr<TrainOptions> WithOpenTls(const TrainOptions& options) {
+  TrainOptions with = options;
+  HG_RETURN_IF_ERROR(with.remote.OpenTls());
+  return with;
+}
+
 StoreOptions StoreOptionsOf(const TrainOptions& options) {
   RemoteOptions remote = options.remote;
   remote.rank = options.rank;

@@ -6,6 +6,10 @@
 
 namespace halograph {
 
+// `options` with what follows the files of --tls-*, for all ranks of this process. Errors as
+// RemoteOptions::OpenTls.
+[[nodiscard]] StatusOr<TrainOptions> WithOpenTls(const TrainOptions& options);
+
 // How the threads that prepare minibatches are shared out (PlanSampler).
 [[nodiscard]] SamplerThreads SamplerThreadsOf(const TrainOptions& options);
 // Where the graph of a run is. With part_only, part_alone is left open.

@@ -113,7 +113,7 @@ class Run:
         addresses = [f"{self.network.address(host)}:{self.port + 1 + host}" for host in hosts]
         servers = [self.group.start(host, f"server{host}", [
             self.args.bin / "halograph-server", "--graph", self.args.graph, "--part", host,
-            "--listen", addresses[host], "--verify", "headers", "--log-level", "warning"])
+            "--listen", addresses[host], "--insecure", "--verify", "headers", "--log-level", "warning"])
             for host in hosts]
         for server in servers:
             self.group.wait_for_text(server, "listening on", START_TIMEOUT_S)

@@ -71,7 +71,7 @@ class Servers:
         address = f"{self.network.address(part + 1)}:{SERVER_PORT + part}"
         server = self.group.start(part + 1, f"server{part}", [
             self.args.bin / "halograph-server", "--graph", self.args.graph, "--part", part,
-            "--listen", address, "--verify", "headers", "--log-level", "warning"])
+            "--listen", address, "--insecure", "--verify", "headers", "--log-level", "warning"])
         self.group.wait_for_text(server, "listening on", START_TIMEOUT_S)
         return address
 

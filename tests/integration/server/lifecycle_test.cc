@@ -145,6 +145,7 @@ TEST_F(LifecycleTest, PortInUseIsAClearError) {
 TEST_F(LifecycleTest, AddressThatIsNotOursIsAClearError) {
   ServerOptions options = Options();
   options.listen = "192.0.2.1:0";  // reserved for documentation
+  options.insecure = true;
   const Status status = Server::Start(options).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(Message(status), HasSubstr("192.0.2.1:0"));

@@ -10,6 +10,7 @@
 namespace halograph::server {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 ServerOptions Valid() {
@@ -130,6 +131,35 @@ TEST(ServerOptionsTest, OthersCallWhatIsAdvertised) {
     options.advertise = wrong;
     EXPECT_THAT(Message(options.Validate()), HasSubstr("--advertise: '")) << wrong;
   }
+}
+
+TEST(ServerOptionsTest, BeyondLoopbackNothingStartsWithoutTlsOrAWord) {
+  for (const char* address : {"0.0.0.0:0", "[::]:0", "10.0.0.7:7000", "node7:7000"}) {
+    ServerOptions options = Valid();
+    options.listen = address;
+    EXPECT_THAT(Message(options.Validate()),
+                AllOf(HasSubstr(address), HasSubstr("--tls-dir"), HasSubstr("--insecure")));
+    options.insecure = true;
+    EXPECT_EQ(Message(options.Validate()), "");
+    options.tls.folder = "d";
+    EXPECT_THAT(Message(options.Validate()), HasSubstr("--insecure is for servers without TLS"));
+    options.insecure = false;
+    EXPECT_EQ(Message(options.Validate()), "");
+  }
+  ServerOptions options = Valid();
+  EXPECT_EQ(options.ConnectionAge(), std::chrono::minutes(30));
+  EXPECT_TRUE(options.Reflects());
+  options.tls_clients = ClientCertificates::kOptional;
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--tls-clients says nothing without TLS"));
+  options.tls.roots = "a";
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--tls-cert and --tls-key are missing"));
+  options.tls = {.folder = "d"};
+  EXPECT_EQ(options.ConnectionAge(), std::chrono::minutes(10));
+  EXPECT_FALSE(options.Reflects());
+  options.connection_age = std::chrono::seconds(3);
+  options.reflection = Reflection::kOn;
+  EXPECT_EQ(options.ConnectionAge(), std::chrono::seconds(3));
+  EXPECT_TRUE(options.Reflects());
 }
 
 TEST(ServerOptionsTest, MemoryGrowsWithTheMessages) {

@@ -307,8 +307,8 @@ TEST_F(ServerRightsTest, HealthIsForPrincipalsAndReflectionForNobody) {
   ServerOptions options = WithPolicy();
   options.reflection = Reflection::kOn;
   EXPECT_THAT(Message(options.Validate()), HasSubstr("--reflection on"));
-  EXPECT_FALSE(Options().Reflects(/*encrypted=*/true));
-  EXPECT_TRUE(Options().Reflects(/*encrypted=*/false));
+  EXPECT_FALSE(WithPolicy().Reflects());
+  EXPECT_TRUE(Options().Reflects());
 }
 
 TEST_F(ServerRightsTest, ADenialNamesWhatItIsAboutAndTellsNothingElse) {

@@ -77,7 +77,7 @@ def program(variant, options, name):
 
 def server_command(variant, options, graph, part, address):
     return [program(variant, options, variant.server), "--graph", graph, "--part", part,
-            "--listen", address, "--serve", variant.serve, "--verify", "headers",
+            "--listen", address, "--insecure", "--serve", variant.serve, "--verify", "headers",
             "--log-level", "warning"]
 
 

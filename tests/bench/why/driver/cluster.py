@@ -61,7 +61,8 @@ class Cluster:
     def _serve(self, number):
         cause, slow = self.cause, number == 1
         command = [self.options.bin / "halograph-server", "--graph", self.graph, "--part", number, "--listen",
-                   f"{self.network.address(SERVERS[number])}:{SERVER_PORT}", "--verify", "headers", *cause.server]
+                   f"{self.network.address(SERVERS[number])}:{SERVER_PORT}", "--insecure", "--verify", "headers",
+                   *cause.server]
         if slow:
             command += cause.slow_server
         if cause.state:

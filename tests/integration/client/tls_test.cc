@@ -1,0 +1,295 @@
+// Servers and clients over TLS, with a certificate authority of the test's own.
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <openssl/ssl.h>
+
+#include "client/ctl/status_table.h"
+#include "common/base/wall_clock.h"
+#include "common/tls/openssl_types.h"
+#include "common/tls/tls_files.h"
+#include "common/tls/tls_set.h"
+#include "tests/integration/client/remote_fixture.h"
+#include "tests/support/test_ca.h"
+
+namespace halograph {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using testing::AllOf;
+using testing::HasSubstr;
+
+// The name of the certificate that `server` shows to who shows none.
+std::string ServedName(const server::Server& server) {
+  using Context = std::unique_ptr<SSL_CTX, openssl::FreeBy<SSL_CTX_free>>;
+  const Context context(SSL_CTX_new(TLS_client_method()));
+  const openssl::BioPtr connection(BIO_new_ssl_connect(context.get()));
+  BIO_set_conn_hostname(connection.get(), server.address().c_str());
+  if (BIO_do_connect(connection.get()) != 1) return openssl::TakeError();
+  SSL* ssl = nullptr;
+  BIO_get_ssl(connection.get(), &ssl);
+  const openssl::CertificatePtr shown(SSL_get1_peer_certificate(ssl));
+  if (shown == nullptr) return "none";
+  return openssl::ToText(X509_get_subject_name(shown.get()));
+}
+
+// Of an attempt that is refused, spent in full.
+constexpr std::chrono::seconds kPatience{1};
+
+class TlsTest : public RemoteStoreTest {
+ protected:
+  TlsTest() {
+    WriteTlsFolder(server_tls_, ca_.Make({.common_name = "server"}), ca_.root());
+    WriteTlsFolder(client_tls_, ca_.Make({.common_name = "client"}), ca_.root());
+  }
+
+  [[nodiscard]] server::ServerOptions ServerTls() const {
+    server::ServerOptions options;
+    options.tls = {.folder = server_tls_, .refresh = milliseconds(50)};
+    return options;
+  }
+  [[nodiscard]] static RemoteOptions With(const server::Server& server, const TlsOptions& tls,
+                                          std::chrono::nanoseconds timeout) {
+    RemoteOptions options = Options({server.address()}, timeout);
+    options.tls = tls;
+    options.channels_per_server = 1;
+    EXPECT_TRUE(options.OpenTls().ok());
+    return options;
+  }
+  // A call of a client that this makes for it alone: a handshake of its own.
+  [[nodiscard]] Status CallOnce(const server::Server& server, const TlsOptions& tls,
+                                std::chrono::nanoseconds timeout = std::chrono::seconds(60)) const {
+    return Ask(With(server, tls, timeout));
+  }
+  [[nodiscard]] static Status Ask(const RemoteOptions& options) {
+    RpcClient client(options);
+    return Ask(client);
+  }
+  [[nodiscard]] static Status Ask(RpcClient& client) {
+    Rpc rpc;
+    rpc.servers = {0};
+    rpc.method = Method::kDescribe;
+    rpc.make_request = [] { return std::string(); };
+    rpc.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
+    CallContext context;
+    std::vector<Rpc> calls;
+    calls.push_back(std::move(rpc));
+    return client.Run(context, std::move(calls));
+  }
+  // Until `done`, which a slow machine may delay; false after minutes.
+  [[nodiscard]] static bool Await(const std::function<bool()>& done) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(3);
+    while (!done()) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  // What a client with `tls` gets that is refused: as soon as `reason` is in it.
+  [[nodiscard]] std::string Refused(const server::Server& server, const TlsOptions& tls,
+                                    const std::string& reason) const {
+    const RemoteOptions options = With(server, tls, kPatience);
+    std::string text;
+    EXPECT_TRUE(Await([&] {
+      const Status status = Ask(options);
+      EXPECT_FALSE(status.ok());
+      text = Message(status);
+      return status.ok() || text.find(reason) != std::string::npos;
+    })) << text;
+    return text;
+  }
+  // Both ends get a new certificate so many times, while clients call; connections are young, so
+  // that there are many handshakes.
+  void RotateUnderLoad(int times);
+
+  const fs::path graph_ = WriteGraph();
+  const fs::path server_tls_ = folder_.path() / "server-tls";
+  const fs::path client_tls_ = folder_.path() / "client-tls";
+  const TlsOptions client_ = {.folder = client_tls_, .refresh = milliseconds(50)};
+  TestCa ca_{SecondsSince1970()};
+};
+
+TEST_F(TlsTest, WithACertificateAllIsAsWithout) {
+  const auto server = Serve(graph_, {}, ServerTls());
+  ASSERT_NE(server, nullptr);
+  const RemoteOptions options = With(*server, client_, std::chrono::seconds(60));
+  const Stores stores = Open(options);
+  ASSERT_NE(stores.graph, nullptr);
+  EXPECT_TRUE(Sample(*stores.graph, {0, 50}).ok());
+  EXPECT_TRUE(Pull(*stores.rows, {0, 50}).ok());
+  EXPECT_TRUE(AskStatus(options)[0].reachable.ok());
+  EXPECT_EQ(ServedName(*server), "CN=server");
+}
+
+TEST_F(TlsTest, WithoutItsFilesNothingIsSent) {
+  const auto server = Serve(graph_, {}, ServerTls());
+  RemoteOptions options = Options({server->address()});
+  options.tls = client_;
+  ExpectError(Ask(options), absl::StatusCode::kInternal, {"nothing is sent unencrypted"});
+}
+
+TEST_F(TlsTest, WhoIsRefusedIsToldWhatToLookAt) {
+  const auto server = Serve(graph_, {}, ServerTls());
+  ASSERT_NE(server, nullptr);
+  EXPECT_THAT(Refused(*server, {}, "Socket closed"), HasSubstr("if it wants TLS, give --tls-dir"));
+  EXPECT_THAT(Refused(*server, {.roots = client_tls_ / "ca.crt"}, "Socket closed"),
+              HasSubstr("give --tls-cert and --tls-key"));
+  TestCa other(SecondsSince1970(), "other root");
+  const fs::path foreign = folder_.path() / "foreign";
+  WriteTlsFolder(foreign, other.Make({.common_name = "foreign"}), ca_.root() + other.root());
+  EXPECT_THAT(Refused(*server, {.folder = foreign}, "Socket closed"),
+              AllOf(HasSubstr("check yours: CN=foreign of " + (foreign / "tls.crt").string()),
+                    HasSubstr("which expires 20"), HasSubstr("no root of the server")));
+  EXPECT_TRUE(CallOnce(*server, client_).ok());
+}
+
+TEST_F(TlsTest, AnExpiredCertificateIsRefusedByTheServerAndByItsOwner) {
+  const auto server = Serve(graph_, {}, ServerTls());
+  ASSERT_NE(server, nullptr);
+  const double now = SecondsSince1970();
+  WriteTlsFolder(client_tls_, ca_.Make({.common_name = "late", .not_after = -60}), ca_.root());
+  RemoteOptions refused = Options({server->address()});
+  refused.tls = client_;
+  ExpectError(refused.OpenTls(), absl::StatusCode::kFailedPrecondition, {"CN=late has expired"});
+  // By a clock that is an hour behind it has not.
+  std::atomic<double> clock = now - 3600;
+  auto behind =
+      TlsFiles::Start(TlsPathsIn(client_tls_), TlsRole::kClient,
+                      {.pace = std::chrono::hours(1), .now = [&] { return clock.load(); }});
+  ASSERT_TRUE(behind.ok()) << behind.status();
+  RemoteOptions options = Options({server->address()}, kPatience);
+  options.tls = client_;
+  options.tls_files = *std::move(behind);
+  EXPECT_TRUE(Await([&] {
+    const std::string text = Message(Ask(options));
+    return text.find("check yours: CN=late of") != std::string::npos;
+  }));
+  clock = now;
+  EXPECT_TRUE(Await([&] { return absl::IsFailedPrecondition(Ask(options)); }));
+}
+
+TEST_F(TlsTest, WhatNoRepetitionMendsIsNotRepeated) {
+  const TlsOptions& yours = client_;
+  const auto plain = Serve(graph_, {});
+  ExpectError(CallOnce(*plain, yours), absl::StatusCode::kFailedPrecondition,
+              {"it does not speak TLS"});
+  const auto server = Serve(graph_, {}, ServerTls());
+  TestCa other(SecondsSince1970(), "other root");
+  const fs::path foreign = folder_.path() / "foreign";
+  WriteTlsFolder(foreign, other.Make({.common_name = "foreign"}), other.root());
+  ExpectError(CallOnce(*server, {.folder = foreign}), absl::StatusCode::kFailedPrecondition,
+              {"leads to no root of --tls-ca"});
+  server::ServerOptions elsewhere = ServerTls();
+  elsewhere.tls.folder = folder_.path() / "elsewhere";
+  WriteTlsFolder(elsewhere.tls.folder, ca_.Make({.alternative_names = "DNS:elsewhere"}),
+                 ca_.root());
+  const auto wrong = Serve(graph_, {}, elsewhere);
+  ExpectError(CallOnce(*wrong, yours), absl::StatusCode::kFailedPrecondition,
+              {"not for the host of its address", "subjectAltName"});
+}
+
+TEST_F(TlsTest, WhereCertificatesAreOptionalThoseShownAreChecked) {
+  server::ServerOptions options = ServerTls();
+  options.tls_clients = ClientCertificates::kOptional;
+  const auto server = Serve(graph_, {}, options);
+  ASSERT_NE(server, nullptr);
+  EXPECT_TRUE(CallOnce(*server, {.roots = client_tls_ / "ca.crt"}).ok());
+  EXPECT_TRUE(CallOnce(*server, client_).ok());
+  TestCa other(SecondsSince1970(), "other root");
+  const fs::path foreign = folder_.path() / "foreign";
+  WriteTlsFolder(foreign, other.Make({.common_name = "foreign"}), ca_.root() + other.root());
+  EXPECT_THAT(Refused(*server, {.folder = foreign}, "Socket closed"), HasSubstr("CN=foreign"));
+}
+
+TEST_F(TlsTest, ARevokedClientIsCutOffAndAnotherIsNot) {
+  const TestPair bad = ca_.Make({.common_name = "bad"});
+  const fs::path bad_tls = folder_.path() / "bad";
+  WriteTlsFolder(bad_tls, bad, ca_.root());
+  server::ServerOptions options = ServerTls();
+  options.connection_age = std::chrono::seconds(1);
+  const auto server = Serve(graph_, {}, options);
+  ASSERT_NE(server, nullptr);
+  // Both have a connection.
+  RpcClient revoked(With(*server, {.folder = bad_tls}, kPatience));
+  RpcClient honest(With(*server, client_, std::chrono::seconds(60)));
+  ASSERT_TRUE(Await([&] { return Ask(revoked).ok(); }));
+  ASSERT_TRUE(Ask(honest).ok());
+  ca_.Revoke(bad);
+  WriteTestFile(server_tls_ / "crl.new", ca_.MakeCrl());
+  fs::rename(server_tls_ / "crl.new", server_tls_ / "crl.pem");
+  int failed = 0;
+  EXPECT_TRUE(Await([&] {
+    failed += Ask(honest).ok() ? 0 : 1;
+    return Message(Ask(revoked)).find("check yours: CN=bad") != std::string::npos;
+  }));
+  EXPECT_FALSE(Ask(revoked).ok());
+  EXPECT_TRUE(Ask(honest).ok());
+  EXPECT_EQ(failed, 0);
+}
+
+TEST_F(TlsTest, AHalfWrittenPairIsNeverServedAndIsTold) {
+  CapturedLog log;
+  const auto server = Serve(graph_, {}, ServerTls());
+  ASSERT_NE(server, nullptr);
+  const TestPair next = ca_.Make({.common_name = "next"});
+  WriteTestFile(server_tls_ / "tls.crt", next.certificate);
+  ASSERT_TRUE(Await([&] { return log.Has("the key does not belong to the first certificate"); }));
+  // Longer than gRPC takes to see what is in the private folder.
+  const auto until = std::chrono::steady_clock::now() + milliseconds(1500);
+  do {
+    ASSERT_EQ(ServedName(*server), "CN=server");
+    ASSERT_TRUE(CallOnce(*server, client_).ok());
+  } while (std::chrono::steady_clock::now() < until);
+  WriteTestFile(server_tls_ / "tls.key", next.key);
+  EXPECT_TRUE(Await([&] { return ServedName(*server) == "CN=next"; }));
+  EXPECT_TRUE(CallOnce(*server, client_).ok());
+}
+
+void TlsTest::RotateUnderLoad(int times) {
+  server::ServerOptions options = ServerTls();
+  options.connection_age = std::chrono::seconds(1);
+  const auto server = Serve(graph_, {}, options);
+  ASSERT_NE(server, nullptr);
+  const RemoteOptions calls = With(*server, client_, std::chrono::seconds(60));
+  std::atomic<bool> ending = false;
+  std::atomic<int> failed = 0;
+  std::atomic<int> called = 0;
+  std::vector<std::thread> load;
+  for (int i = 0; i < 2; ++i) {
+    load.emplace_back([&] {
+      while (!ending) {  // a client of its own each time: a handshake
+        RpcClient client(calls);
+        for (int j = 0; j < 50 && !ending; ++j) {
+          const Status status = Ask(client);
+          ++called;
+          if (status.ok()) continue;
+          ++failed;
+          ADD_FAILURE() << ToString(status);
+        }
+      }
+    });
+  }
+  for (int i = 0; i < times; ++i) {
+    const std::string name = "server" + std::to_string(i);
+    WriteTlsFolder(server_tls_, ca_.Make({.common_name = name}), ca_.root());
+    WriteTlsFolder(client_tls_, ca_.Make({.common_name = "client" + std::to_string(i)}),
+                   ca_.root());
+    EXPECT_TRUE(Await([&] { return ServedName(*server) == "CN=" + name; })) << name;
+  }
+  ending = true;
+  for (std::thread& thread : load) thread.join();
+  EXPECT_EQ(failed, 0) << "of " << called;
+  EXPECT_GT(called, times);
+}
+
+TEST_F(TlsTest, FiveRotationsUnderLoadFailNoCall) { RotateUnderLoad(5); }
+
+class TlsLongTest : public TlsTest {};
+TEST_F(TlsLongTest, AHundredRotationsUnderLoadFailNoCall) { RotateUnderLoad(100); }
+
+}  // namespace
+}  // namespace halograph
