@@ -70,10 +70,12 @@ ROWS = {
     # What answers a call, and what calls run on, know no gRPC; the services above them do.
     "server/runtime": ["common/*", "proto/methods"],
     "server/handlers": ["common/*", "proto/methods", "proto/wire", "server/runtime"],
+    # Who connects, and which connections are ended.
+    "server/listener": ["common/base"],
     # The other servers of its graph, as a server shows them.
     "server/peers": ["common/base", "common/storage"],
     "server": ["common/*", "proto", "proto/methods", "proto/state", "proto/wire", "server/handlers",
-               "server/peers", "server/runtime"],
+               "server/listener", "server/peers", "server/runtime"],
 
     # The interfaces and what is made of them; only the folders that speak to servers know gRPC.
     "client": ["common/*"],

@@ -15,6 +15,7 @@
 #include "common/base/status.h"
 #include "proto/methods/methods.h"
 #include "server/call_log.h"
+#include "server/listener/connection_table.h"
 #include "server/runtime/buffer_pool.h"
 #include "server/runtime/call_metrics.h"
 #include "server/runtime/dispatcher.h"
@@ -37,6 +38,7 @@ struct CallEnvironment {
   BufferPool* buffers = nullptr;  // where replies of rows and edges lie
   ReplyWatch* replies = nullptr;  // with GrpcCallHooks()
   WaitingCalls* waiting = nullptr;
+  ConnectionTable* connections = nullptr;
   const CancelToken* ending = nullptr;  // cancelled when calls are cut off
   std::string_view identity;            // of the graph served
 };

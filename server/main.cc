@@ -13,6 +13,7 @@
 #include "common/base/units.h"
 #include "common/program/address_file.h"
 #include "common/program/program.h"
+#include "server/listener/descriptor_limit.h"
 #include "server/options.h"
 #include "server/server.h"
 
@@ -45,6 +46,7 @@ std::string Seconds(std::chrono::nanoseconds duration) {
 Status Serve(const ServerOptions& options, StopSignal& stop) {
   stop.EndAtOnce(true);  // until it serves
   stop.ExtendTimeout(options.drain_delay + options.drain_timeout);
+  RaiseDescriptorLimit();
   spdlog::info("version {}", BuildVersion());
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
   stop.EndAtOnce(false);

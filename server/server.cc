@@ -12,7 +12,6 @@
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
-#include <unistd.h>
 
 #include "common/base/build_info.h"
 #include "common/base/host_name.h"
@@ -21,17 +20,18 @@
 #include "common/base/printable.h"
 #include "common/base/units.h"
 #include "common/base/wall_clock.h"
-#include "common/http/listen_socket.h"
 #include "common/metrics/buckets.h"
 #include "common/metrics/found_series.h"
 #include "common/metrics/process_metrics.h"
 #include "common/state/durable/system_env.h"
 #include "common/state/parts/part_states.h"
-#include "server/connections.h"
+#include "server/connection_metrics.h"
+#include "server/grpc_listener.h"
 #include "server/grpc_stats_caller.h"
 #include "server/handlers/describe.h"
 #include "server/handlers/server_metrics.h"
 #include "server/health_service.h"
+#include "server/listener/connection_guard.h"
 #include "server/operator_port.h"
 #include "server/peers/cluster.h"
 #include "server/peers/peers.h"
@@ -90,15 +90,6 @@ class WithoutReflection final : public grpc::ServerBuilderOption {
   }
 };
 
-// Why `address` cannot be listened on, and what to do: gRPC tells nobody but its log.
-Status CannotListen(const HostPort& address) {
-  const StatusOr<ListenSocket> socket = Listen(address, /*backlog=*/1);
-  if (!socket.ok()) return Annotate(socket.status(), "--listen");
-  close(socket->fd);
-  return FailedPrecondition("--listen: gRPC cannot listen at {}, and does not say why",
-                            ToString(address));
-}
-
 // Null: there is nobody to ask.
 std::unique_ptr<Peers> MakePeers(const ServerOptions& options) {
   if (options.peers.empty()) return nullptr;
@@ -127,10 +118,13 @@ struct Server::State {
                     .slow_threads = kSlowThreads}),
         waiting(static_cast<size_t>(options.queue)),
         peers(MakePeers(options)),
+        connections(ToTableOptions(options)),
+        guard(&connections, ToConnectionBounds(options)),
         keeper([this] { return KeepHouse(); }),
         health(kServiceNames) {
     buffers->OnChange([this] { keeper.Wake(); });
     waiting.OnWait([this] { keeper.Wake(); });
+    connections.OnFirst([this] { keeper.Wake(); });
   }
   // Opens the mutable tensors of `graph`. Errors as PartStates::Open.
   [[nodiscard]] Status OpenState(const ServerOptions& options);
@@ -165,6 +159,8 @@ struct Server::State {
   WaitingCalls waiting;
   CancelToken ending;
   const std::unique_ptr<Peers> peers;  // null: no --peers
+  ConnectionTable connections;
+  ConnectionGuard guard;
   Housekeeper keeper;
   HealthService health;
   ServerParts figures;
@@ -173,9 +169,9 @@ struct Server::State {
   std::atomic<bool> serving = false;    // all below is made, and `context` is whole
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<grpc::Server> server;
+  GrpcListener listener{&connections};
   std::string address;
   std::string called;  // by others
-  int port = 0;
   // Last: they read all above.
   std::vector<MetricReader> readers;
   std::vector<MetricReader> graph_readers;
@@ -212,6 +208,9 @@ Status Server::State::StartPort(const ServerOptions& options) {
   for (MetricReader& reader : AddProcessMetrics(&metrics, "halograph-server")) {
     readers.push_back(std::move(reader));
   }
+  for (MetricReader& reader : AddConnectionMetrics(&metrics, &connections)) {
+    readers.push_back(std::move(reader));
+  }
   HG_RETURN_IF_ERROR(metrics.status());
   HG_ASSIGN_OR_RETURN(
       http, StartOperatorPort(options.http, {.metrics = &metrics,
@@ -232,7 +231,7 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
     spdlog::warn("{} replies given up that their clients did not read ({} the first of them)",
                  given_up.replies, Printable(given_up.peer, kNameShown));
   }
-  if (const int shut = ShutConnections(given_up.stuck); shut > 0) {
+  if (const int shut = connections.Shut(given_up.stuck); shut > 0) {
     spdlog::warn("{} connections shut down whose clients did not read ({} one of them)", shut,
                  Printable(*given_up.stuck.begin(), kNameShown));
   }
@@ -242,7 +241,9 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
   log.LogLeft(now);
   if (peers != nullptr) peers->ForgetOld();
   trimmer.Trim(now, dispatcher.in_flight() == 0, *buffers);
-  return memory_is_waited_for || calls_wait || draining ? kPauseInNeed : kPause;
+  guard.Look(now);
+  if (memory_is_waited_for || calls_wait || draining) return kPauseInNeed;
+  return connections.empty() ? kPause : ConnectionGuard::kPace;
 }
 
 Status Server::State::OpenState(const ServerOptions& options) {
@@ -262,8 +263,8 @@ void Server::State::Stop() {
   ending.Cancel();
   health.EndWatches();
   // First, so that gRPC need not wait for its writes to clients that do not read.
-  if (!EndConnectionsTo(port, kConnectionsEnd))
-    spdlog::debug("connections are left that do not end");
+  listener.Stop();
+  if (!connections.End(kConnectionsEnd)) spdlog::debug("connections are left that do not end");
   // At once: a time of the system's clock, which may be set, might be an hour away.
   server->Shutdown(gpr_inf_past(GPR_CLOCK_MONOTONIC));
 }
@@ -273,7 +274,7 @@ Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
 StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                 std::unique_ptr<Env> env) {
   HG_RETURN_IF_ERROR(options.Validate());
-  HG_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options.listen));
+  HG_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(options.listen));
   PrepareGrpc();
   auto state = std::make_unique<State>(options);
   state->env = std::move(env);
@@ -295,6 +296,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                    .buffers = state->buffers.get(),
                    .replies = &state->replies,
                    .waiting = &state->waiting,
+                   .connections = &state->connections,
                    .ending = &state->ending,
                    .identity = context.graph->identity()};
   context.max_message_bytes = options.max_message_bytes;
@@ -310,8 +312,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   HG_RETURN_IF_ERROR(state->metrics.status());
 
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(ToString(address), grpc::InsecureServerCredentials(), &port);
+  state->listener.AddTo(&builder, grpc::InsecureServerCredentials(), options);
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
@@ -325,14 +326,12 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   ++starting;
   state->server = builder.BuildAndStart();
   --starting;
-  if (state->server == nullptr || port == 0) {
-    return CannotListen(address);
-  }
-  address.port = port;
-  state->address = ToString(address);
-  state->port = port;
+  if (state->server == nullptr) return Internal("gRPC does not start, and does not say why");
   std::unique_ptr<Server> server(new Server(std::move(state)));  // ends its calls, whatever follows
   State& started = *server->state_;
+  const StatusOr<HostPort> bound = started.listener.Start(address);
+  if (!bound.ok()) return Annotate(bound.status(), "--listen");
+  started.address = ToString(*bound);
   HG_ASSIGN_OR_RETURN(started.called, options.Advertised(started.address));
   started.serving = true;
   started.health.SetServing(true);
