@@ -73,12 +73,14 @@ ROWS = {
     # What answers a call, and what calls run on, know no gRPC; the services above them do.
     "server/runtime": ["common/*", "proto/methods"],
     "server/handlers": ["common/*", "proto/methods", "proto/wire", "server/runtime"],
+    # Who connects, and which connections are ended.
+    "server/listener": ["common/base"],
     # Who calls, and what they may.
     "server/rights": ["common/*", "proto/methods"],
     # The other servers of its graph, as a server shows them.
     "server/peers": ["common/base", "common/storage"],
     "server": ["common/*", "proto", "proto/credentials", "proto/methods", "proto/state", "proto/wire", "server/handlers",
-               "server/peers", "server/rights", "server/runtime"],
+               "server/listener", "server/peers", "server/rights", "server/runtime"],
 
     # The interfaces and what is made of them; only the folders that speak to servers know gRPC.
     "client": ["common/*"],
@@ -148,12 +150,11 @@ LIBRARIES = {
     "grpc/": GRPC, "grpcpp/": GRPC, "google/protobuf/": GRPC,
     "prometheus/": ["common/metrics/prometheus"],
     "microhttpd.h": ["common/http"],
-    "openssl/": ["common/tls"],
+    "openssl/": ["common/tls", "server/rights"],
     "rocksdb/": ["common/state/durable"],
     "hwy/": ["common", "trainer/blocks", "trainer/kernels"],
     "metis.h": ["partitioner/methods"], "scotch.h": ["partitioner"], "ptscotch.h": ["partitioner"],
     "mpi.h": ["partitioner"],
-    "openssl/": ["server/rights"],
     "yaml-cpp/": ["common/yaml"], "zlib.h": ["partitioner/readers"],
 }
 

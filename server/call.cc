@@ -37,6 +37,13 @@ std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerConte
   return start + std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
 }
 
+// What came of a call: its message, and what its metadata are at most.
+int64_t BytesOf(const grpc::CallbackServerContext& context, int64_t request_bytes) {
+  size_t bytes = 0;
+  for (const auto& [key, value] : context.client_metadata()) bytes += key.size() + value.size();
+  return request_bytes + static_cast<int64_t>(bytes);
+}
+
 class Call final : public grpc::ServerUnaryReactor {
  public:
   Call(const CallEnvironment& environment, Method method, grpc::CallbackServerContext* context,
@@ -47,6 +54,8 @@ class Call final : public grpc::ServerUnaryReactor {
         // gRPC keeps the request until the reply is sent, this only until it is answered.
         request_(const_cast<grpc::ByteBuffer*>(request)),
         request_bytes_(static_cast<int64_t>(request->Length())),
+        of_connection_(
+            environment.connections->Begin(logged_.peer, BytesOf(*context, request_bytes_))),
         reply_(reply),
         work_(work),
         memory_(environment.buffers, logged_.peer),
@@ -260,6 +269,7 @@ class Call final : public grpc::ServerUnaryReactor {
   LoggedCall logged_;
   grpc::ByteBuffer* const request_;
   const int64_t request_bytes_;
+  const ConnectionTable::Call of_connection_;
   grpc::ByteBuffer* const reply_;
   const CallWork& work_;
   const Clock::time_point start_ = Clock::now();

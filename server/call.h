@@ -15,6 +15,7 @@
 #include "common/base/status.h"
 #include "proto/methods/methods.h"
 #include "server/call_log.h"
+#include "server/listener/connection_table.h"
 #include "server/rights/access.h"
 #include "server/rights/rights.h"
 #include "server/runtime/buffer_pool.h"
@@ -39,7 +40,8 @@ struct CallEnvironment {
   BufferPool* buffers = nullptr;  // where replies of rows and edges lie
   ReplyWatch* replies = nullptr;  // with GrpcCallHooks()
   WaitingCalls* waiting = nullptr;
-  Rights* rights = nullptr;             // null: everybody may do everything
+  Rights* rights = nullptr;  // null: everybody may do everything
+  ConnectionTable* connections = nullptr;
   const CancelToken* ending = nullptr;  // cancelled when calls are cut off
   std::string_view identity;            // of the graph served
 };

@@ -14,6 +14,7 @@
 #include "common/program/address_file.h"
 #include "common/program/program.h"
 #include "common/program/service_notice.h"
+#include "server/listener/descriptor_limit.h"
 #include "server/options.h"
 #include "server/server.h"
 
@@ -51,6 +52,7 @@ std::string Seconds(std::chrono::nanoseconds duration) {
 Status Serve(const ServerOptions& options, StopSignal& stop) {
   stop.EndAtOnce(true);  // until it serves
   stop.ExtendTimeout(options.drain_delay + options.drain_timeout);
+  RaiseDescriptorLimit();
   spdlog::info("version {}", BuildVersion());
   const std::unique_ptr<ServiceNotice> notice = ServiceNotice::OfEnvironment();
   notice->Doing("opening the partitions");

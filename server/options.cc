@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/processors.h"
 #include "common/program/address_row.h"
+#include "server/listener/descriptor_limit.h"
 #include "server/peers/peers.h"
 
 namespace halograph::server {
@@ -21,6 +22,11 @@ constexpr int64_t kRequestMemory = 16 << 20;
 constexpr int64_t kReplyMemory = 48 << 20;
 // Messages that the memory must hold at least: a buffer is up to twice its message.
 constexpr int64_t kMessagesInMemory = 4;
+
+constexpr int64_t kMostConnections = 4096;
+constexpr int64_t kLeastConnections = 16;
+// Descriptors that are left for files, the HTTP port and connections to other servers.
+constexpr int64_t kOtherDescriptors = 256;
 
 bool ParseNumber(std::string_view text, int* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
@@ -51,6 +57,12 @@ Status ServerOptions::Validate() const {
           "{} is {}, expected at least {}: {} messages of --max-message-bytes {}", name, value,
           least, kMessagesInMemory, max_message_bytes);
     }
+  }
+  if (unaccounted_bytes != 0 && unaccounted_bytes < 2 * max_message_bytes) {
+    return InvalidArgument(
+        "--unaccounted-bytes is {}, expected at least {}: two requests of --max-message-bytes {}, "
+        "which honest clients may be sending",
+        unaccounted_bytes, 2 * max_message_bytes, max_message_bytes);
   }
   return OkStatus();
 }
@@ -107,6 +119,19 @@ int64_t ServerOptions::ReplyMemory() const {
   return std::max(kReplyMemory, kMessagesInMemory * max_message_bytes);
 }
 
+int64_t ServerOptions::Connections() const {
+  if (connections > 0) return connections;
+  return std::clamp(DescriptorLimit() - kOtherDescriptors, kLeastConnections, kMostConnections);
+}
+
+int64_t ServerOptions::UnaccountedBytes() const {
+  return unaccounted_bytes > 0 ? unaccounted_bytes : RequestMemory() + RequestMemory() / 4;
+}
+
+AddressRanges ServerOptions::TrustedProxies() const {
+  return AddressRanges::Parse(trusted_proxies).value_or(AddressRanges());
+}
+
 StatusOr<std::string> ServerOptions::Advertised(
     const std::string& address,
     const std::function<MachineNames(std::string_view wildcard)>& machine) const {
@@ -127,6 +152,40 @@ StatusOr<std::string> ServerOptions::Advertised(
 }
 
 StateOptions ServerOptions::State() const { return ToStateOptions(state, max_message_bytes); }
+
+namespace {
+
+void AddConnectionRows(OptionTable& rows, ServerOptions* o) {
+  rows.Group("Connections");
+  rows.Add("connections", &o->connections, "connections; beyond: closed at once")
+      .Range(0, 1 << 20)
+      .DefaultText("the limit of descriptors less 256, at most 4096");
+  rows.Add("connections-per-address", &o->connections_per_address,
+           "connections of one address, but of loopback and of --trusted-proxies; beyond: closed "
+           "at once")
+      .Range(1, 1 << 20);
+  rows.AddBytes("unaccounted-bytes", &o->unaccounted_bytes,
+                "bytes that a connection, or all those of an address, may have sent that belong to "
+                "no call; beyond: the one with most is shut down")
+      .DefaultText("1.25 times --request-memory");
+  rows.Add("trusted-proxies", &o->trusted_proxies,
+           "addresses of proxies that stand for many clients, and whose x-halograph-identity is "
+           "believed")
+      .Check([](const std::vector<std::string>& texts) {
+        return AddressRanges::Parse(texts).status();
+      })
+      .ValueName("CIDR,...")
+      .DefaultText("none");
+  rows.Add("keepalive", &o->keepalive,
+           "how long a connection may be silent until its client is asked whether it is there; "
+           "without an answer within 10 s it is closed")
+      .Range(std::chrono::seconds(1), std::chrono::hours(1));
+  rows.Add("connection-idle", &o->connection_idle,
+           "how long a connection may have no call; beyond: closed")
+      .Range(std::chrono::seconds(1), std::chrono::hours(24));
+}
+
+}  // namespace
 
 void AddServerOptions(OptionTable& rows, ServerOptions* o) {
   rows.Group("Graph");
@@ -232,6 +291,7 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
            "or --drain-timeout where that is more; clients connect again")
       .Range(std::chrono::seconds(0), std::chrono::hours(24 * 365))
       .DefaultText("30m, with TLS 10m: only new connections look at certificates again");
+  AddConnectionRows(rows, o);
 }
 
 StatusOr<std::vector<int>> ParseParts(std::string_view text) {

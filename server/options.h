@@ -16,6 +16,7 @@
 #include "common/state/options/state_folder_options.h"
 #include "common/tls/tls_options.h"
 #include "server/called_host.h"
+#include "server/listener/peer_address.h"
 
 namespace halograph::server {
 
@@ -39,6 +40,19 @@ struct ServerOptions {
   int64_t reply_memory = 0;
   // How long a reply may take to be read by its client; then it is given up, and its memory free.
   std::chrono::nanoseconds reply_timeout = std::chrono::seconds(30);
+  // Connections in all, and of one address but loopback and trusted proxies; more are closed at
+  // once. 0: what descriptors there are but 256, and at most 4,096.
+  int connections = 0;
+  int connections_per_address = 64;
+  // Bytes that a connection, or those of an address together, may have sent that belong to no call
+  // of theirs yet; beyond: the one with most is shut down. 0: 1.25 times the request memory.
+  int64_t unaccounted_bytes = 0;
+  // Addresses of proxies that stand for many clients and say who these are.
+  std::vector<std::string> trusted_proxies;
+  // How long a connection may be silent until its client is asked whether it is there; and be
+  // without a call until it is closed.
+  std::chrono::nanoseconds keepalive = std::chrono::seconds(20);
+  std::chrono::nanoseconds connection_idle = std::chrono::minutes(10);
   std::filesystem::path address_file;  // empty: none
   // HOST[:PORT] that others call; empty: where it listens, by the machine's name (or address) if
   // that is a wildcard. Without a port: the one that was bound.
@@ -72,6 +86,9 @@ struct ServerOptions {
   [[nodiscard]] int64_t RequestMemory() const;
   [[nodiscard]] int64_t ReplyMemory() const;
   [[nodiscard]] std::chrono::nanoseconds ConnectionAge() const;
+  [[nodiscard]] int64_t Connections() const;
+  [[nodiscard]] int64_t UnaccountedBytes() const;
+  [[nodiscard]] AddressRanges TrustedProxies() const;
   // By itself a server that guards anything does not reflect.
   [[nodiscard]] bool Reflects() const {
     if (reflection == Reflection::kAuto) return !tls.given() && policy.empty();

@@ -14,7 +14,6 @@
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
-#include <unistd.h>
 
 #include "common/base/build_info.h"
 #include "common/base/host_name.h"
@@ -23,7 +22,6 @@
 #include "common/base/printable.h"
 #include "common/base/units.h"
 #include "common/base/wall_clock.h"
-#include "common/http/listen_socket.h"
 #include "common/metrics/buckets.h"
 #include "common/metrics/found_series.h"
 #include "common/metrics/process_metrics.h"
@@ -33,12 +31,14 @@
 #include "common/tls/tls_metrics.h"
 #include "proto/credentials/credentials.h"
 #include "server/caller.h"
-#include "server/connections.h"
+#include "server/connection_metrics.h"
+#include "server/grpc_listener.h"
 #include "server/grpc_stats_caller.h"
 #include "server/handlers/describe.h"
 #include "server/handlers/server_metrics.h"
 #include "server/handshakes.h"
 #include "server/health_service.h"
+#include "server/listener/connection_guard.h"
 #include "server/operator_port.h"
 #include "server/peers/cluster.h"
 #include "server/peers/peers.h"
@@ -108,15 +108,6 @@ int ToArgument(std::chrono::nanoseconds duration) {
   return static_cast<int>(std::min<int64_t>(ms, std::numeric_limits<int>::max()));
 }
 
-// Why `address` cannot be listened on, and what to do: gRPC tells nobody but its log.
-Status CannotListen(const HostPort& address) {
-  const StatusOr<ListenSocket> socket = Listen(address, /*backlog=*/1);
-  if (!socket.ok()) return Annotate(socket.status(), "--listen");
-  close(socket->fd);
-  return FailedPrecondition("--listen: gRPC cannot listen at {}, and does not say why",
-                            ToString(address));
-}
-
 // Null: there is nobody to ask.
 std::unique_ptr<Peers> MakePeers(const ServerOptions& options, const TlsFiles* tls) {
   if (options.peers.empty()) return nullptr;
@@ -146,10 +137,13 @@ struct Server::State {
                     .slow_threads = kSlowThreads}),
         waiting(static_cast<size_t>(options.queue)),
         peers(MakePeers(options, tls.get())),
+        connections(ToTableOptions(options)),
+        guard(&connections, ToConnectionBounds(options)),
         keeper([this] { return KeepHouse(); }),
         health(kServiceNames) {
     buffers->OnChange([this] { keeper.Wake(); });
     waiting.OnWait([this] { keeper.Wake(); });
+    connections.OnFirst([this] { keeper.Wake(); });
   }
   // Opens the mutable tensors of `graph`. Errors as PartStates::Open.
   [[nodiscard]] Status OpenState(const ServerOptions& options);
@@ -189,6 +183,8 @@ struct Server::State {
   WaitingCalls waiting;
   CancelToken ending;
   const std::unique_ptr<Peers> peers;  // null: no --peers
+  ConnectionTable connections;
+  ConnectionGuard guard;
   Housekeeper keeper;
   HealthService health;
   ServerParts figures;
@@ -197,9 +193,9 @@ struct Server::State {
   std::atomic<bool> serving = false;    // all below is made, and `context` is whole
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<grpc::Server> server;
+  GrpcListener listener{&connections};
   std::string address;
   std::string called;  // by others
-  int port = 0;
   // Last: they read all above.
   std::vector<MetricReader> readers;
   std::vector<MetricReader> graph_readers;
@@ -243,6 +239,9 @@ Status Server::State::StartPort(const ServerOptions& options) {
   }
   for (MetricReader& reader : AddTlsMetrics(&metrics, tls)) readers.push_back(std::move(reader));
   readers.push_back(AddHandshakeMetric(&metrics));
+  for (MetricReader& reader : AddConnectionMetrics(&metrics, &connections)) {
+    readers.push_back(std::move(reader));
+  }
   HG_RETURN_IF_ERROR(metrics.status());
   HG_ASSIGN_OR_RETURN(
       http, StartOperatorPort(options.http, {.metrics = &metrics,
@@ -263,7 +262,7 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
     spdlog::warn("{} replies given up that their clients did not read ({} the first of them)",
                  given_up.replies, Printable(given_up.peer, kNameShown));
   }
-  if (const int shut = ShutConnections(given_up.stuck); shut > 0) {
+  if (const int shut = connections.Shut(given_up.stuck); shut > 0) {
     spdlog::warn("{} connections shut down whose clients did not read ({} one of them)", shut,
                  Printable(*given_up.stuck.begin(), kNameShown));
   }
@@ -273,8 +272,9 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
   log.LogLeft(now);
   if (peers != nullptr) peers->ForgetOld();
   trimmer.Trim(now, dispatcher.in_flight() == 0, *buffers);
-  const std::chrono::nanoseconds pause =
-      memory_is_waited_for || calls_wait || draining ? kPauseInNeed : kPause;
+  guard.Look(now);
+  std::chrono::nanoseconds pause = connections.empty() ? kPause : ConnectionGuard::kPace;
+  if (memory_is_waited_for || calls_wait || draining) pause = kPauseInNeed;
   return std::min(pause, pulse.Beat(now));
 }
 
@@ -305,8 +305,8 @@ void Server::State::Stop() {
   ending.Cancel();
   health.EndWatches();
   // First, so that gRPC need not wait for its writes to clients that do not read.
-  if (!EndConnectionsTo(port, kConnectionsEnd))
-    spdlog::debug("connections are left that do not end");
+  listener.Stop();
+  if (!connections.End(kConnectionsEnd)) spdlog::debug("connections are left that do not end");
   // At once: a time of the system's clock, which may be set, might be an hour away.
   server->Shutdown(gpr_inf_past(GPR_CLOCK_MONOTONIC));
 }
@@ -316,7 +316,7 @@ Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
 StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                 std::unique_ptr<Env> env) {
   HG_RETURN_IF_ERROR(options.Validate());
-  HG_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options.listen));
+  HG_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(options.listen));
   PrepareGrpc();
   HG_ASSIGN_OR_RETURN(auto tls, FollowTls(options.tls, TlsRole::kServer));
   auto state = std::make_unique<State>(options, std::move(tls));
@@ -341,6 +341,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                    .replies = &state->replies,
                    .waiting = &state->waiting,
                    .rights = state->rights.get(),
+                   .connections = &state->connections,
                    .ending = &state->ending,
                    .identity = context.graph->identity()};
   context.max_message_bytes = options.max_message_bytes;
@@ -356,9 +357,8 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   HG_RETURN_IF_ERROR(state->metrics.status());
 
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(ToString(address),
-                           MakeServerCredentials(state->tls.get(), options.tls_clients), &port);
+  state->listener.AddTo(&builder, MakeServerCredentials(state->tls.get(), options.tls_clients),
+                        options);
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
@@ -376,14 +376,12 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   ++starting;
   state->server = builder.BuildAndStart();
   --starting;
-  if (state->server == nullptr || port == 0) {
-    return CannotListen(address);
-  }
-  address.port = port;
-  state->address = ToString(address);
-  state->port = port;
+  if (state->server == nullptr) return Internal("gRPC does not start, and does not say why");
   std::unique_ptr<Server> server(new Server(std::move(state)));  // ends its calls, whatever follows
   State& started = *server->state_;
+  const StatusOr<HostPort> bound = started.listener.Start(address);
+  if (!bound.ok()) return Annotate(bound.status(), "--listen");
+  started.address = ToString(*bound);
   HG_ASSIGN_OR_RETURN(started.called, options.Advertised(started.address));
   started.serving = true;
   started.health.SetServing(true);

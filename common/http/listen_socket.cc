@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -47,6 +48,12 @@ int PortOf(const sockaddr_storage& bound) {
                                           : reinterpret_cast<const sockaddr_in6&>(bound).sin6_port);
 }
 
+void SetPort(sockaddr* address, int port) {
+  const auto number = htons(static_cast<uint16_t>(port));
+  if (address->sa_family == AF_INET) reinterpret_cast<sockaddr_in*>(address)->sin_port = number;
+  if (address->sa_family == AF_INET6) reinterpret_cast<sockaddr_in6*>(address)->sin6_port = number;
+}
+
 Status CannotListen(const HostPort& address, int error) {
   std::string_view advice;
   if (error == EADDRINUSE) {
@@ -60,9 +67,9 @@ Status CannotListen(const HostPort& address, int error) {
                             advice);
 }
 
-}  // namespace
-
-StatusOr<ListenSocket> Listen(const HostPort& address, int backlog) {
+// At the first `most` addresses of the host's that can be bound, at one port.
+StatusOr<std::vector<ListenSocket>> ListenAtSome(const HostPort& address, int backlog,
+                                                 size_t most) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
@@ -73,23 +80,44 @@ StatusOr<ListenSocket> Listen(const HostPort& address, int backlog) {
     return FailedPrecondition("cannot listen at {}: {}", ToString(address), gai_strerror(unknown));
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list(found, freeaddrinfo);
-  ListenSocket socket;
+  std::vector<ListenSocket> sockets;
   int error = 0;  // the first address's: it is what the name stands for
-  for (const addrinfo* at = found; at != nullptr && socket.fd < 0; at = at->ai_next) {
-    socket.fd = ListenAt(*at, backlog);
-    if (socket.fd < 0 && error == 0) error = errno;
+  int port = address.port;
+  for (const addrinfo* at = found; at != nullptr && sockets.size() < most; at = at->ai_next) {
+    SetPort(at->ai_addr, port);
+    const int fd = ListenAt(*at, backlog);
+    sockaddr_storage bound{};
+    socklen_t length = sizeof(bound);
+    if (fd >= 0 && getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length) == 0) {
+      port = PortOf(bound);
+      sockets.push_back({fd, {address.host, port}, IsLoopbackAddress(bound)});
+      continue;
+    }
+    if (error == 0) error = errno;
+    if (fd >= 0) close(fd);
   }
-  if (socket.fd < 0) return CannotListen(address, error);
-  sockaddr_storage bound{};
-  socklen_t length = sizeof(bound);
-  if (getsockname(socket.fd, reinterpret_cast<sockaddr*>(&bound), &length) != 0) {
-    error = errno;
-    close(socket.fd);
-    return CannotListen(address, error);
+  if (sockets.empty()) return CannotListen(address, error);
+  return sockets;
+}
+
+}  // namespace
+
+StatusOr<ListenSocket> Listen(const HostPort& address, int backlog) {
+  HG_ASSIGN_OR_RETURN(const std::vector<ListenSocket> sockets,
+                      ListenAtSome(address, backlog, /*most=*/1));
+  return sockets.front();
+}
+
+StatusOr<std::vector<ListenSocket>> ListenAtAll(const HostPort& address, int backlog) {
+  constexpr size_t kMost = 16;
+  if (address.host == "0.0.0.0") {
+    StatusOr<std::vector<ListenSocket>> both = ListenAtSome({"::", address.port}, backlog, 1);
+    if (both.ok()) {
+      both->front().address.host = address.host;
+      return both;
+    }
   }
-  socket.address = {address.host, PortOf(bound)};
-  socket.at_loopback = IsLoopbackAddress(bound);
-  return socket;
+  return ListenAtSome(address, backlog, kMost);
 }
 
 }  // namespace halograph

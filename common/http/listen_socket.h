@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "common/base/host_port.h"
 #include "common/base/status.h"
@@ -17,5 +18,9 @@ struct ListenSocket {
 // Listens at the first address of the host's that can be bound. "::" takes IPv4 too.
 //   FailedPrecondition  none can: the text has the address, the reason (EADDRINUSE) and what to do
 [[nodiscard]] StatusOr<ListenSocket> Listen(const HostPort& address, int backlog);
+
+// Listens at all addresses of the host's that can be bound, at one port; at least at one. "::" and
+// "0.0.0.0" take IPv6 and IPv4, where the machine has both. Errors as Listen.
+[[nodiscard]] StatusOr<std::vector<ListenSocket>> ListenAtAll(const HostPort& address, int backlog);
 
 }  // namespace halograph

@@ -1,0 +1,94 @@
+#include "server/listener/accept_loop.h"
+
+#include <utility>
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+
+namespace halograph::server {
+namespace {
+
+// Of one socket, before the others have their turn.
+constexpr int kMostOfRound = 64;
+constexpr std::chrono::seconds kRefusalsPause{1};
+
+}  // namespace
+
+AcceptLoop::AcceptLoop(std::vector<int> sockets, ConnectionTable* table,
+                       std::function<void(int, int)> take)
+    : sockets_(std::move(sockets)),
+      table_(*table),
+      take_(std::move(take)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      thread_([this] { Run(); }) {}
+
+AcceptLoop::~AcceptLoop() {
+  ending_ = true;
+  if (wake_ >= 0) eventfd_write(wake_, 1);
+  thread_.join();
+  for (const int socket : sockets_) close(socket);
+  if (wake_ >= 0) close(wake_);
+}
+
+void AcceptLoop::Run() {
+  pthread_setname_np(pthread_self(), "hg-accept");
+  std::vector<pollfd> polled{{wake_, POLLIN, 0}};
+  for (const int socket : sockets_) polled.push_back({socket, POLLIN, 0});
+  bool rests = false;
+  for (;;) {
+    // Sockets at which somebody waits are ready all the time: while it rests, it looks at none.
+    const nfds_t count = rests ? 1 : polled.size();
+    for (pollfd& one : polled) one.revents = 0;
+    poll(polled.data(), count, rests || wake_ < 0 ? static_cast<int>(kRest.count()) : -1);
+    if (ending_) return;
+    rests = false;
+    for (const int socket : sockets_) rests |= !AcceptSome(socket);
+    if (rests) TellOfDescriptors();
+  }
+}
+
+bool AcceptLoop::AcceptSome(int socket) {
+  for (int i = 0; i < kMostOfRound; ++i) {
+    const ConnectionTable::Accepted accepted = table_.Accept(socket);
+    switch (accepted.outcome) {
+      case ConnectionTable::Outcome::kTaken:
+        take_(socket, accepted.fd);
+        break;
+      case ConnectionTable::Outcome::kRefused:
+        TellOfRefused();
+        break;
+      case ConnectionTable::Outcome::kNone:
+        return true;
+      case ConnectionTable::Outcome::kNoDescriptors:
+        return false;
+    }
+  }
+  return true;
+}
+
+void AcceptLoop::TellOfDescriptors() {
+  const Clock::time_point now = Clock::now();
+  if (now - told_of_descriptors_ < kRefusalsPause) return;
+  told_of_descriptors_ = now;
+  spdlog::warn(
+      "no descriptors are left: new connections wait until some are free; raise the limit of the "
+      "process (ulimit -Hn, LimitNOFILE=), or lower --connections");
+}
+
+void AcceptLoop::TellOfRefused() {
+  const Clock::time_point now = Clock::now();
+  if (now - told_of_refused_ < kRefusalsPause) return;
+  told_of_refused_ = now;
+  const ConnectionCounts counts = table_.counts();
+  const int64_t refused = counts.refused_all + counts.refused_address;
+  spdlog::warn(
+      "{} connections refused: there are {} of at most {} (--connections), or those of one address "
+      "are as many as --connections-per-address allows",
+      refused - std::exchange(refused_before_, refused), counts.now, table_.most());
+}
+
+}  // namespace halograph::server

@@ -1,0 +1,51 @@
+// The thread that accepts a server's connections. gRPC's own listener stops for good when the
+// process has no descriptor left; this one rests, and goes on when there are some.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "server/listener/connection_table.h"
+
+namespace halograph::server {
+
+class AcceptLoop {
+ public:
+  // Between two tries while there are no descriptors.
+  static constexpr std::chrono::milliseconds kRest{100};
+
+  // Accepts from `sockets`, which listen, do not block, and are this object's from now on, into
+  // `table`, which outlives it. `take` gets each connection, which is its own then, and the socket
+  // that it came from, on the thread of the loop; it must not throw.
+  AcceptLoop(std::vector<int> sockets, ConnectionTable* table,
+             std::function<void(int socket, int fd)> take);
+  // Closes the sockets: who connects from then on is refused.
+  ~AcceptLoop();
+  AcceptLoop(const AcceptLoop&) = delete;
+  AcceptLoop& operator=(const AcceptLoop&) = delete;
+
+ private:
+  void Run();
+  // Until nobody waits at this socket, or as many as one round takes. False: no descriptors.
+  bool AcceptSome(int socket);
+  // At most once a second each.
+  void TellOfDescriptors();
+  void TellOfRefused();
+
+  using Clock = std::chrono::steady_clock;
+
+  const std::vector<int> sockets_;
+  ConnectionTable& table_;
+  const std::function<void(int, int)> take_;
+  std::atomic<bool> ending_ = false;
+  const int wake_;  // an eventfd, or -1 if there was none: then it looks now and then
+  Clock::time_point told_of_descriptors_;
+  Clock::time_point told_of_refused_;
+  int64_t refused_before_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace halograph::server

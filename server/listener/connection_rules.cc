@@ -1,0 +1,54 @@
+#include "server/listener/connection_rules.h"
+
+#include <algorithm>
+#include <map>
+
+namespace halograph::server {
+namespace {
+
+using Rows = std::vector<const ConnectionRow*>;
+
+// Of one address: moves those with most from `rows` to `offenders`, until the rest is within
+// `bound`.
+void TakeLargest(int64_t ConnectionRow::*figure, int64_t bound, Offence offence, Rows* rows,
+                 std::vector<Offender>* offenders) {
+  int64_t sum = 0;
+  for (const ConnectionRow* row : *rows) sum += row->*figure;
+  if (sum <= bound) return;
+  std::sort(rows->begin(), rows->end(), [figure](const ConnectionRow* a, const ConnectionRow* b) {
+    return a->*figure < b->*figure || (a->*figure == b->*figure && a->id < b->id);
+  });
+  for (; sum > bound; rows->pop_back()) {
+    offenders->push_back({rows->back()->id, offence, sum});
+    sum -= rows->back()->*figure;
+  }
+}
+
+}  // namespace
+
+std::string_view OffenceText(Offence offence) {
+  return offence == Offence::kCalls ? "calls that do not end" : "bytes that belong to no call";
+}
+
+std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
+                                      const ConnectionBounds& bounds) {
+  std::vector<Offender> offenders;
+  std::map<AddressBytes, Rows> by_address;
+  for (const ConnectionRow& row : rows) {
+    if (row.calls > bounds.calls) {
+      offenders.push_back({row.id, Offence::kCalls, row.calls});
+    } else if (row.bytes > bounds.bytes) {
+      offenders.push_back({row.id, Offence::kBytes, row.bytes});
+    } else if (!row.alone) {
+      by_address[row.address].push_back(&row);
+    }
+  }
+  for (auto& [address, of_address] : by_address) {
+    TakeLargest(&ConnectionRow::calls, bounds.calls, Offence::kCalls, &of_address, &offenders);
+    TakeLargest(&ConnectionRow::lasting_bytes, bounds.bytes, Offence::kBytes, &of_address,
+                &offenders);
+  }
+  return offenders;
+}
+
+}  // namespace halograph::server

@@ -1,0 +1,47 @@
+// Which connections are ended. What gRPC holds of a connection before a call of it begins nobody
+// here sees; what its socket has received, and what its calls account for, is known. Two figures
+// tell one that takes more than it may: calls begun and not ended, and received bytes that no call
+// accounts for. A pure function over the rows of a table.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "server/listener/peer_address.h"
+
+namespace halograph::server {
+
+// One connection at a look at the table.
+struct ConnectionRow {
+  uint64_t id = 0;
+  AddressBytes address{};
+  bool alone = false;         // a trusted proxy's: its address is that of many clients
+  int64_t calls = 0;          // begun and not ended
+  int64_t bytes = 0;          // received, that no call accounts for; at least 0
+  int64_t lasting_bytes = 0;  // the lesser of that and what it was at the look before
+};
+
+struct ConnectionBounds {
+  int64_t calls = 1024;
+  int64_t bytes = 20 << 20;
+};
+
+enum class Offence : uint8_t { kCalls, kBytes };
+[[nodiscard]] std::string_view OffenceText(Offence offence);
+
+struct Offender {
+  uint64_t id = 0;
+  Offence offence = Offence::kCalls;
+  int64_t amount = 0;  // of the connection, or of all those of its address
+};
+
+// Those beyond a bound: first each by itself. Then, of an address whose other connections together
+// exceed it, those with most, until the rest does not; connections that stand alone are left out of
+// this, and of bytes only those that last count: many honest clients of one machine may send a
+// request each at the same moment, which is gone at the next look. Each id once, in no order.
+[[nodiscard]] std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
+                                                    const ConnectionBounds& bounds);
+
+}  // namespace halograph::server

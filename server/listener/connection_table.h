@@ -1,0 +1,160 @@
+// The connections of a server: accepted here, read and closed by gRPC, which has no name for them
+// but their peer's. So this table knows their descriptors and must not trust them: gRPC may have
+// closed one, and another file may have its number. It is the connection's as long as its socket
+// has the inode that was recorded (the system gives each socket one of its own) and, before
+// anything is done to it, the recorded peer; no connection is accepted meanwhile.
+//
+// Thread-safe. Calls wait neither for a look at the table nor for what is accepted.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "common/base/mutex.h"
+#include "server/listener/connection_rules.h"
+#include "server/listener/peer_address.h"
+
+namespace halograph::server {
+
+struct TableOptions {
+  int64_t most = 4096;             // connections
+  int64_t most_of_address = 64;    // but of loopback and of trusted proxies
+  bool loopback_is_free = true;    // else its addresses count as others do
+  int64_t most_credit = 20 << 20;  // bytes that calls may account for before they are received
+  AddressRanges trusted_proxies = {};
+};
+
+// Why a socket was shut.
+enum class ShutReason : uint8_t { kCalls, kBytes, kUnread, kEnd };
+
+struct ConnectionCounts {
+  int64_t now = 0;
+  int64_t accepted = 0;
+  int64_t refused_all = 0;      // beyond TableOptions::most
+  int64_t refused_address = 0;  // beyond most_of_address
+  int64_t no_descriptors = 0;   // times that there was none for a connection
+  std::array<int64_t, static_cast<size_t>(ShutReason::kEnd)> shut{};
+};
+
+class ConnectionTable {
+ private:
+  struct Counted {
+    Counted(std::string peer_name, bool of_proxy)
+        : peer(std::move(peer_name)), from_proxy(of_proxy) {}
+    const std::string peer;
+    const bool from_proxy;
+    std::atomic<int64_t> calls = 0;
+    std::atomic<int64_t> accounted = 0;
+  };
+
+ public:
+  // A call of a connection, from its begin to the end of this object. It may outlive the table.
+  class Call {
+   public:
+    Call() = default;  // of no connection
+    ~Call();
+    Call(Call&& other) = default;
+    Call& operator=(Call&&) = delete;
+
+    // Whether its connection is a trusted proxy's.
+    [[nodiscard]] bool from_proxy() const { return counted_ != nullptr && counted_->from_proxy; }
+
+   private:
+    friend class ConnectionTable;
+    explicit Call(std::shared_ptr<Counted> counted) : counted_(std::move(counted)) {}
+    std::shared_ptr<Counted> counted_;
+  };
+
+  // What a call accounts for beside its message and metadata: frames, names that are compressed.
+  static constexpr int64_t kBytesOfCall = 400;
+  // A client that reads replies says so: a byte for so many that it got is accounted for.
+  static constexpr int64_t kReadBytesPerByte = 128;
+
+  explicit ConnectionTable(TableOptions options);
+  ConnectionTable(const ConnectionTable&) = delete;
+  ConnectionTable& operator=(const ConnectionTable&) = delete;
+
+  // Called, on the accepting thread, when the table was empty. Before the first Accept.
+  void OnFirst(std::function<void()> call) { on_first_ = std::move(call); }
+
+  enum class Outcome {
+    kTaken,          // `fd` is the caller's
+    kRefused,        // beyond a bound: it is closed
+    kNone,           // nobody waits
+    kNoDescriptors,  // nor memory; whoever waits still does
+  };
+  struct Accepted {
+    Outcome outcome = Outcome::kNone;
+    int fd = -1;  // does not block
+  };
+  // Takes the next connection of a socket that listens and does not block.
+  [[nodiscard]] Accepted Accept(int listener);
+
+  // A call of this peer, as gRPC names it, begins; its message and metadata have `bytes`. Of a peer
+  // that is not in the table the call counts nowhere.
+  [[nodiscard]] Call Begin(std::string_view peer, int64_t bytes);
+
+  // Forgets those that gRPC has closed; what the others are now, but those that were shut.
+  [[nodiscard]] std::vector<ConnectionRow> Look();
+
+  // Shuts the sockets of these, upon which gRPC ends their calls and closes them. Returns how many
+  // were there.
+  int Shut(std::span<const Offender> offenders);
+  int Shut(const std::set<std::string>& peers);  // for ShutReason::kUnread
+  // Shuts all, until gRPC has closed every one, but at most for `patience`. Whether none is left.
+  bool End(std::chrono::nanoseconds patience);
+
+  [[nodiscard]] bool empty() const { return size_.load(std::memory_order_relaxed) == 0; }
+  [[nodiscard]] ConnectionCounts counts() const;
+  [[nodiscard]] int64_t most() const { return options_.most; }
+
+ private:
+  struct Entry {
+    int fd = -1;
+    ino_t inode = 0;
+    AddressBytes address{};
+    std::shared_ptr<Counted> counted;
+    bool shut = false;
+    int64_t bytes_before = 0;
+  };
+  using Entries = std::map<uint64_t, Entry>;  // by id
+
+  [[nodiscard]] static bool IsThere(const Entry& entry);
+  [[nodiscard]] bool IsFree(const PeerAddress& peer) const;
+  [[nodiscard]] bool HasRoom(const PeerAddress& peer) HG_REQUIRES(accepting_);
+  void Add(int fd, const PeerAddress& peer) HG_REQUIRES(accepting_);
+  Entries::iterator Forget(Entries::iterator entry) HG_REQUIRES(accepting_);
+  template <typename Chosen>
+  void ForgetClosed(const Chosen& chosen) HG_REQUIRES(accepting_);
+  bool ShutOne(Entry* entry, ShutReason reason) HG_REQUIRES(accepting_);
+
+  const TableOptions options_;
+  std::function<void()> on_first_;
+
+  mutable Mutex accepting_;
+  Entries entries_ HG_GUARDED_BY(accepting_);
+  std::unordered_map<int, uint64_t> by_fd_ HG_GUARDED_BY(accepting_);
+  std::map<AddressBytes, int64_t> of_address_ HG_GUARDED_BY(accepting_);
+  uint64_t next_id_ HG_GUARDED_BY(accepting_) = 1;
+  std::chrono::steady_clock::time_point last_search_ HG_GUARDED_BY(accepting_);
+  ConnectionCounts counts_ HG_GUARDED_BY(accepting_);
+  std::atomic<int64_t> size_ = 0;
+
+  Mutex naming_;  // after accepting_
+  std::unordered_map<std::string_view, std::shared_ptr<Counted>> by_peer_ HG_GUARDED_BY(naming_);
+};
+
+}  // namespace halograph::server

@@ -1,0 +1,319 @@
+// What gRPC 1.51 leaves open (docs/security.md), tried from raw sockets against a server in this
+// process, while another client calls it; and load of honest clients, which must not be taken for
+// it.
+#include <atomic>
+#include <fstream>
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include "common/base/host_port.h"
+#include "common/base/sanitizers.h"
+#include "halograph/v1/admin.pb.h"
+#include "tests/integration/server/raw_http2.h"
+#include "tests/integration/server/server_fixture.h"
+
+namespace halograph::server {
+namespace {
+
+using std::chrono::seconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr char kPush[] = "/halograph.v1.KVService/Push";
+// All that an address may have, but of loopback: so many are enough.
+constexpr int kManyConnections = 64;
+constexpr size_t kMostMemory = 200 << 20;
+
+// What a connection of an attacker sends in its n-th round, after the preface.
+using Attack = std::function<std::string(int round)>;
+
+// Streams that are opened and reset at once; `whole`: their requests are whole by then.
+std::string Resets(int round, bool whole) {
+  constexpr int kStreams = 100;
+  const HeaderFields fields = CallFields(kStats);
+  std::string bytes;
+  for (int i = 0; i < kStreams; ++i) {
+    const auto stream = static_cast<uint32_t>(1 + 2 * (round * kStreams + i));
+    bytes += Frame(FrameKind::kHeaders, kEndHeaders, stream,
+                   stream == 1 ? HeaderBlock(fields, true) : TableBlock(fields.size()));
+    if (whole) bytes += Frame(FrameKind::kData, kEndStream, stream, std::string(5, '\0'));
+    bytes += Frame(FrameKind::kReset, 0, stream, std::string("\0\0\0\x08", 4));  // cancelled
+  }
+  return bytes;
+}
+std::string WholeResets(int round) { return Resets(round, true); }
+std::string EarlyResets(int round) { return Resets(round, false); }
+
+// A header block that never ends.
+std::string EndlessBlock(int round) {
+  if (round == 0) return Frame(FrameKind::kHeaders, 0, 1, HeaderBlock(CallFields(kStats)));
+  static const std::string piece =
+      Frame(FrameKind::kContinuation, 0, 1, HeaderBlock({{"x-a", std::string(16000, 'a')}}));
+  return piece;
+}
+
+// The same, a byte a frame.
+std::string EndlessDrops(int round) {
+  if (round == 0) return EndlessBlock(0);
+  static const std::string pieces = [] {
+    std::string frames;
+    for (const char byte : HeaderBlock({{"x-a", std::string(1000, 'a')}})) {
+      frames += Frame(FrameKind::kContinuation, 0, 1, {&byte, 1});
+    }
+    return frames;
+  }();
+  return pieces;
+}
+
+// Requests of which the end never comes: as many as a connection may have, and what it may send of
+// them at first.
+std::string Unfinished(int round) {
+  if (round > 0) return "";
+  constexpr uint32_t kStreams = 250;
+  constexpr size_t kSent = 240;  // of each: all together are a first window
+  std::string bytes;
+  for (uint32_t i = 0; i < kStreams; ++i) {
+    bytes += Frame(FrameKind::kHeaders, kEndHeaders, 1 + 2 * i, HeaderBlock(CallFields(kPull)));
+    bytes += Frame(FrameKind::kData, 0, 1 + 2 * i,
+                   std::string("\0\0\x3f\xff\xff", 5) + std::string(kSent, 'x'));
+  }
+  return bytes;
+}
+
+std::string Silence(int) { return ""; }
+
+class AttackBase : public ServerTest {
+ protected:
+  // The sum of a metric's values, of all its series.
+  double Metric(const std::string& name) {
+    const RawReply reply = RawCall(channel_, kStats, "\x08\x01");
+    EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
+    v1::StatsReply stats;
+    EXPECT_TRUE(stats.ParseFromString(reply.bytes));
+    double sum = 0;
+    for (const v1::Metric& metric : stats.metrics()) {
+      if (metric.name() != name) continue;
+      for (const v1::Series& series : metric.series()) sum += series.value();
+    }
+    return sum;
+  }
+  double Shut() { return Metric("halograph_server_connections_shut_total"); }
+
+  static size_t ResidentBytes() {
+    constexpr size_t kPage = 4096;
+    size_t all = 0;
+    size_t resident = 0;
+    std::ifstream("/proc/self/statm") >> all >> resident;
+    return resident * kPage;
+  }
+
+  int Port() const { return ParseHostPort(server_->address())->port; }
+
+  // From so many connections of another address, each made again when it is ended, until another
+  // client, all whose calls are answered, has had `done` give true.
+  void Suffer(const Attack& attack, int connections, const std::function<bool()>& done,
+              bool with_preface = true) {
+    std::atomic<bool> over = false;
+    std::vector<std::thread> attackers;
+    for (int i = 0; i < connections; ++i) {
+      attackers.emplace_back([&, port = Port()] {
+        while (!over) {
+          RawConnection connection(port, "127.0.0.2");
+          if (with_preface && !connection.Send(RawConnection::Preface())) continue;
+          for (int round = 0; !over && connection.Send(attack(round)); ++round) {
+          }
+        }
+      });
+    }
+    size_t memory = 0;
+    do {
+      const RawReply reply = RawCall(channel_, kDescribe, "");
+      EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
+      memory = std::max(memory, ResidentBytes());
+    } while (!HasFailure() && !done());
+    over = true;
+    for (std::thread& attacker : attackers) attacker.join();
+    EXPECT_TRUE(RawCall(channel_, kDescribe, "").status.ok());
+    EXPECT_TRUE(RawCall(Connect(server_->address()), kDescribe, "").status.ok());
+    if (!kSanitizerAllocator) {
+      EXPECT_LT(memory, kMostMemory);
+    }
+    RecordProperty("resident_mb", static_cast<int>(memory >> 20));
+  }
+};
+
+struct NamedAttack {
+  const char* name;
+  Attack attack;
+  bool is_shut;  // by a rule
+  bool with_preface = true;
+};
+
+const std::vector<NamedAttack>& Attacks() {
+  static const std::vector<NamedAttack> attacks = {
+      {"WholeResets", WholeResets, true},   {"EarlyResets", EarlyResets, true},
+      {"EndlessBlock", EndlessBlock, true}, {"EndlessDrops", EndlessDrops, true},
+      {"Unfinished", Unfinished, false},    {"SilentAfterPreface", Silence, false},
+      {"Silent", Silence, false, false}};
+  return attacks;
+}
+
+std::vector<std::pair<size_t, int>> Cases() {
+  std::vector<std::pair<size_t, int>> cases;
+  for (size_t i = 0; i < Attacks().size(); ++i) {
+    cases.emplace_back(i, 1);
+    cases.emplace_back(i, kManyConnections);
+  }
+  return cases;
+}
+
+std::string NameOfCase(const testing::TestParamInfo<std::pair<size_t, int>>& info) {
+  return std::string(Attacks()[info.param.first].name) + "From" + std::to_string(info.param.second);
+}
+
+class AttackTest : public AttackBase, public testing::WithParamInterface<std::pair<size_t, int>> {};
+
+// Until a rule has ended one, or a few calls have passed.
+TEST_P(AttackTest, LeavesOthersServed) {
+  const auto& [which, connections] = GetParam();
+  const NamedAttack& attack = Attacks()[which];
+  ServerOptions options = Options();
+  options.max_message_bytes = 64 << 10;  // so that the bound of bytes is soon reached
+  options.request_memory = 1 << 20;
+  Start(options);
+  int calls = 0;
+  Suffer(
+      attack.attack, connections, [&] { return ++calls >= 3 && (!attack.is_shut || Shut() > 0); },
+      attack.with_preface);
+}
+
+INSTANTIATE_TEST_SUITE_P(Short, AttackTest, testing::ValuesIn(Cases()), NameOfCase);
+
+class AttackLongTest : public AttackTest {};
+
+// By the defaults.
+TEST_P(AttackLongTest, LeavesOthersServed) {
+  const auto& [which, connections] = GetParam();
+  const NamedAttack& attack = Attacks()[which];
+  Start(Options());
+  const auto until = Clock::now() + seconds(15);
+  Suffer(
+      attack.attack, connections, [&] { return Clock::now() > until; }, attack.with_preface);
+  if (attack.is_shut) {
+    EXPECT_GT(Shut(), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Long, AttackLongTest, testing::ValuesIn(Cases()), NameOfCase);
+
+class OddHeaderTest : public AttackBase {};
+
+// CVE-2023-1428 and its like: this version lives, and is to go on doing so.
+TEST_F(OddHeaderTest, TheServerLives) {
+  Start(Options());
+  for (const auto& [name, value] :
+       HeaderFields{{"te", "nothing"}, {":scheme", "gopher"}, {"grpclb_client_stats", "x"}}) {
+    HeaderFields fields = CallFields(kStats);
+    std::erase_if(fields, [&, n = name](const auto& field) { return field.first == n; });
+    fields.insert(fields.begin(), {name, value});
+    fields.emplace_back("x-long", std::string(9 << 10, 'a'));
+    RawConnection connection(Port(), "127.0.0.2");
+    static_cast<void>(connection.Send(RawConnection::Preface()));
+    static_cast<void>(
+        connection.Send(Frame(FrameKind::kHeaders, kEndHeaders, 1, HeaderBlock(fields)) +
+                        Frame(FrameKind::kData, kEndStream, 1, std::string(5, '\0'))));
+    EXPECT_TRUE(RawCall(channel_, kStats, "").status.ok()) << name;
+  }
+}
+
+class HonestLoadTest : public AttackBase {
+ protected:
+  // 256 calls of features in flight, four pushes of nearly a message, and calls of Stats, each on a
+  // connection of its own, until `done`.
+  void Load(const std::function<bool()>& done) {
+    Start(Options());
+    std::atomic<bool> over = false;
+    std::vector<std::thread> clients;
+    const auto client = [&](const char* method, const std::string& request, bool may_be_refused) {
+      clients.emplace_back([=, this, &over, channel = Connect(server_->address())] {
+        while (!over) {
+          const grpc::Status status = RawCall(channel, method, request).status;
+          // Refused calls have a reason; those of an ended connection lack it.
+          EXPECT_THAT(status.error_message(), testing::Not(testing::HasSubstr("ocket")));
+          EXPECT_TRUE(status.ok() || may_be_refused) << status.error_message();
+        }
+      });
+    };
+    // It does not parse: what matters is what crosses the wire.
+    const std::string push(static_cast<size_t>(Options().max_message_bytes) - 1024, '\xff');
+    for (int i = 0; i < 4; ++i) client(kPush, push, true);
+    client(kStats, "", false);
+    std::string ids;
+    for (char id = 0; id < 60; ++id) ids += std::string({id, 0, 0, 0, 0, 0, 0, 0});
+    const std::string pull =
+        "\x12\x05paper\x1a\x04"
+        "feat\x22" +
+        std::string(1, static_cast<char>(ids.size() & 0x7f | 0x80)) +
+        std::string(1, static_cast<char>(ids.size() >> 7)) + ids;
+    PullInFlight(pull, done);
+    over = true;
+    for (std::thread& one : clients) one.join();
+    EXPECT_EQ(Shut(), 0);
+    EXPECT_EQ(Metric("halograph_server_connections_refused_total"), 0);
+  }
+
+ private:
+  struct Pull {
+    grpc::ClientContext context;
+    grpc::ByteBuffer reply;
+    grpc::Status status;
+    std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
+  };
+
+  // On this thread.
+  void PullInFlight(const std::string& request, const std::function<bool()>& done) {
+    constexpr int kInFlight = 256;
+    grpc::GenericStub stub(channel_);
+    grpc::CompletionQueue queue;
+    const grpc::Slice slice(request);
+    grpc::ByteBuffer bytes(&slice, 1);
+    const auto start = [&] {
+      auto* const pull = new Pull;
+      pull->context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+      pull->reader = stub.PrepareUnaryCall(&pull->context, kPull, bytes, &queue);
+      pull->reader->StartCall();
+      pull->reader->Finish(&pull->reply, &pull->status, pull);
+    };
+    for (int i = 0; i < kInFlight; ++i) start();
+    bool ends = false;
+    for (int left = kInFlight; left > 0;) {
+      void* tag = nullptr;
+      bool ok = false;
+      ASSERT_TRUE(queue.Next(&tag, &ok));
+      const std::unique_ptr<Pull> pull(static_cast<Pull*>(tag));
+      EXPECT_THAT(pull->status.error_message(), testing::Not(testing::HasSubstr("ocket")));
+      ends = ends || done();
+      if (ends) {
+        --left;
+      } else {
+        start();
+      }
+    }
+  }
+};
+
+TEST_F(HonestLoadTest, ShutsNothing) {
+  int pulls = 0;
+  Load([&] { return ++pulls > 5000; });
+}
+
+class HonestLoadLongTest : public HonestLoadTest {};
+
+TEST_F(HonestLoadLongTest, ShutsNothing) {
+  const auto until = Clock::now() + seconds(60);
+  Load([&] { return Clock::now() > until; });
+}
+
+}  // namespace
+}  // namespace halograph::server

@@ -1,0 +1,218 @@
+#include "server/listener/connection_table.h"
+
+#include <optional>
+#include <utility>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/server_listener/loopback.h"
+
+namespace halograph::server {
+namespace {
+
+using Outcome = ConnectionTable::Outcome;
+
+class ConnectionTableTest : public testing::Test {
+ protected:
+  ~ConnectionTableTest() override {
+    for (const int fd : taken_) close(fd);
+    close(listening_.fd);
+  }
+  // Takes the next one as gRPC would; -1: it was refused.
+  int Take(ConnectionTable* table) {
+    const ConnectionTable::Accepted accepted = table->Accept(listening_.fd);
+    EXPECT_TRUE(accepted.outcome == Outcome::kTaken || accepted.outcome == Outcome::kRefused);
+    if (accepted.fd >= 0) taken_.insert(accepted.fd);
+    return accepted.fd;
+  }
+  void CloseTaken(int fd) {
+    close(fd);
+    taken_.erase(fd);
+  }
+  // Until the system has given that many bytes to the socket.
+  static ConnectionRow LookUntil(ConnectionTable* table, int64_t bytes) {
+    for (;;) {
+      const std::vector<ConnectionRow> rows = table->Look();
+      if (rows.size() != 1U) return {};
+      if (rows[0].bytes >= bytes) return rows[0];
+    }
+  }
+
+  const ListeningSocket listening_;
+  std::set<int> taken_;
+};
+
+TEST_F(ConnectionTableTest, NobodyWaitsIsNone) {
+  ConnectionTable table({});
+  EXPECT_EQ(table.Accept(listening_.fd).outcome, Outcome::kNone);
+}
+
+TEST_F(ConnectionTableTest, TheFirstOneIsTold) {
+  ConnectionTable table({});
+  int told = 0;
+  table.OnFirst([&] { ++told; });
+  const LoopbackClient one(listening_.port), two(listening_.port);
+  const int first = Take(&table);
+  EXPECT_NE(fcntl(first, F_GETFL) & O_NONBLOCK, 0);
+  Take(&table);
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(table.counts().now, 2);
+  EXPECT_EQ(table.counts().accepted, 2);
+}
+
+TEST_F(ConnectionTableTest, CallsAreCountedFromBeginToEnd) {
+  ConnectionTable table({});
+  const LoopbackClient client(listening_.port);
+  Take(&table);
+  std::optional<ConnectionTable::Call> call(table.Begin(client.name(), 10));
+  const ConnectionTable::Call second = table.Begin(client.name(), 10);
+  const ConnectionTable::Call other = table.Begin("ipv4:10.0.0.1:1", 10);
+  ASSERT_EQ(table.Look().size(), 1U);
+  EXPECT_EQ(table.Look()[0].calls, 2);
+  call.reset();
+  EXPECT_EQ(table.Look()[0].calls, 1);
+}
+
+TEST_F(ConnectionTableTest, BytesThatNoCallAccountsForAreLeft) {
+  ConnectionTable table({});
+  const LoopbackClient client(listening_.port);
+  Take(&table);
+  client.Send(5000);
+  EXPECT_EQ(LookUntil(&table, 5000).bytes, 5000);
+  EXPECT_EQ(table.Look()[0].lasting_bytes, 5000);
+  static_cast<void>(
+      table.Begin(client.name(), 1280));  // a call that has ended accounts for as much
+  EXPECT_EQ(table.Look()[0].bytes, 5000 - 1280 - 10 - ConnectionTable::kBytesOfCall);
+  for (int i = 0; i < 20; ++i) static_cast<void>(table.Begin(client.name(), 0));
+  EXPECT_EQ(table.Look()[0].bytes, 0);
+}
+
+TEST_F(ConnectionTableTest, NewBytesDoNotLastYet) {
+  ConnectionTable table({});
+  const LoopbackClient client(listening_.port);
+  Take(&table);
+  client.Send(100);
+  LookUntil(&table, 100);
+  client.Send(900);
+  ConnectionRow row = LookUntil(&table, 1000);
+  EXPECT_LT(row.lasting_bytes, 1000);
+  EXPECT_EQ(table.Look()[0].lasting_bytes, 1000);
+}
+
+TEST_F(ConnectionTableTest, CreditOfSmallCallsIsCapped) {
+  ConnectionTable table({.most_credit = 1000});
+  const LoopbackClient client(listening_.port);
+  Take(&table);
+  for (int i = 0; i < 1000; ++i) static_cast<void>(table.Begin(client.name(), 0));
+  EXPECT_EQ(table.Look()[0].bytes, 0);
+  client.Send(2500);
+  EXPECT_EQ(LookUntil(&table, 1500).bytes, 1500);
+}
+
+TEST_F(ConnectionTableTest, AnOffenderIsShutOnceAndForgottenWhenItIsClosed) {
+  ConnectionTable table({});
+  const LoopbackClient client(listening_.port);
+  const int fd = Take(&table);
+  const std::vector<Offender> offenders = {{.id = table.Look()[0].id, .offence = Offence::kBytes}};
+  EXPECT_EQ(table.Shut(offenders), 1);
+  EXPECT_TRUE(client.IsClosed());
+  EXPECT_TRUE(table.Look().empty());  // it counts no more
+  EXPECT_EQ(table.counts().now, 1);   // but is there until it is closed
+  CloseTaken(fd);
+  EXPECT_EQ(table.Shut(offenders), 0);
+  EXPECT_TRUE(table.Look().empty());
+  EXPECT_EQ(table.counts().now, 0);
+  EXPECT_EQ(table.counts().shut[static_cast<size_t>(ShutReason::kBytes)], 1);
+}
+
+TEST_F(ConnectionTableTest, ADescriptorThatAnotherSocketHasIsNotShut) {
+  ConnectionTable table({});
+  const LoopbackClient client(listening_.port);
+  const int fd = Take(&table);
+  const std::vector<Offender> offenders = {{.id = table.Look()[0].id, .offence = Offence::kCalls}};
+  const ListeningSocket elsewhere;
+  const LoopbackClient other(elsewhere.port);
+  int foreign = -1;
+  while (foreign < 0) foreign = accept(elsewhere.fd, nullptr, nullptr);
+  ASSERT_EQ(dup2(foreign, fd), fd);  // closes it, and takes its number
+  EXPECT_EQ(table.Shut(offenders), 0);
+  EXPECT_EQ(table.Shut(std::set<std::string>{client.name()}), 0);
+  EXPECT_TRUE(table.Look().empty());
+  EXPECT_EQ(send(foreign, "x", 1, MSG_NOSIGNAL), 1);
+  EXPECT_FALSE(other.IsClosed());
+  close(foreign);
+  close(elsewhere.fd);
+}
+
+TEST_F(ConnectionTableTest, ANumberThatIsGivenAgainIsTheNewConnections) {
+  ConnectionTable table({});
+  const LoopbackClient old(listening_.port), client(listening_.port);
+  const int fd = Take(&table);
+  const ConnectionTable::Call call = table.Begin(old.name(), 0);
+  CloseTaken(fd);
+  ASSERT_EQ(Take(&table), fd);  // the lowest that is free
+  EXPECT_EQ(table.counts().now, 1);
+  ASSERT_EQ(table.Look().size(), 1U);
+  EXPECT_EQ(table.Look()[0].calls, 0);  // those of the old one are not its own
+  EXPECT_EQ(table.Shut(std::set<std::string>{old.name()}), 0);
+  EXPECT_EQ(table.Shut(std::set<std::string>{client.name()}), 1);
+}
+
+TEST_F(ConnectionTableTest, BeyondTheBoundOfAllOneIsClosedAtOnceUntilThereIsRoom) {
+  ConnectionTable table({.most = 2});
+  const LoopbackClient one(listening_.port), two(listening_.port), three(listening_.port);
+  const int first = Take(&table);
+  Take(&table);
+  EXPECT_EQ(Take(&table), -1);
+  EXPECT_TRUE(three.IsClosed());
+  EXPECT_EQ(table.counts().refused_all, 1);
+  CloseTaken(first);
+  static_cast<void>(table.Look());
+  const LoopbackClient four(listening_.port);
+  EXPECT_GE(Take(&table), 0);
+}
+
+TEST_F(ConnectionTableTest, BeyondTheBoundOfItsAddressOneIsClosedAtOnce) {
+  ConnectionTable table({.most_of_address = 1, .loopback_is_free = false});
+  const LoopbackClient one(listening_.port), two(listening_.port);
+  const LoopbackClient other(listening_.port, "127.0.0.2");
+  const int first = Take(&table);
+  EXPECT_EQ(Take(&table), -1);
+  EXPECT_TRUE(two.IsClosed());
+  EXPECT_GE(Take(&table), 0);
+  EXPECT_EQ(table.counts().refused_address, 1);
+  CloseTaken(first);  // without a look: the address has room at once
+  const LoopbackClient three(listening_.port);
+  EXPECT_GE(Take(&table), 0);
+}
+
+TEST_F(ConnectionTableTest, LoopbackAndTrustedProxiesMayHaveMore) {
+  const std::vector<std::string> proxies = {"127.0.0.2"};
+  ConnectionTable table({.most_of_address = 1,
+                         .loopback_is_free = false,
+                         .trusted_proxies = AddressRanges::Parse(proxies).value()});
+  const LoopbackClient one(listening_.port, "127.0.0.2"), two(listening_.port, "127.0.0.2");
+  EXPECT_GE(Take(&table), 0);
+  EXPECT_GE(Take(&table), 0);
+  EXPECT_TRUE(table.Look()[0].alone);
+  EXPECT_TRUE(table.Begin(one.name(), 0).from_proxy());
+  ConnectionTable open({.most_of_address = 1});
+  const LoopbackClient three(listening_.port), four(listening_.port);
+  EXPECT_GE(Take(&open), 0);
+  EXPECT_GE(Take(&open), 0);
+  EXPECT_FALSE(open.Begin(three.name(), 0).from_proxy());
+}
+
+TEST_F(ConnectionTableTest, EndShutsAllAndWaitsUntilTheyAreClosed) {
+  ConnectionTable table({});
+  const LoopbackClient client(listening_.port);
+  const int fd = Take(&table);
+  EXPECT_FALSE(table.End(std::chrono::nanoseconds(0)));
+  EXPECT_TRUE(client.IsClosed());
+  CloseTaken(fd);
+  EXPECT_TRUE(table.End(std::chrono::minutes(1)));
+}
+
+}  // namespace
+}  // namespace halograph::server
