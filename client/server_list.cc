@@ -70,7 +70,6 @@ std::vector<ServerPlace> PlacesOf(const HostPort& listed, const HostAddresses& a
     const ServerPlace place = {ToString({address.number, listed.port}), name};
     if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
   }
-  if (places.size() == 1) places[0].address = name;
   return places;
 }
 
@@ -83,12 +82,18 @@ bool ServerList::may_change() const {
   });
 }
 
-bool ServerList::may_grow(size_t places) const {
-  return places > words_.size() || std::any_of(words_.begin(), words_.end(), IsFile);
-}
-
 StatusOr<std::vector<ServerPlace>> ServerList::Find(
     std::chrono::steady_clock::time_point deadline) const {
+  return FindAll(deadline, false);
+}
+
+StatusOr<std::vector<ServerPlace>> ServerList::FindNumbers(
+    std::chrono::steady_clock::time_point deadline) const {
+  return FindAll(deadline, true);
+}
+
+StatusOr<std::vector<ServerPlace>> ServerList::FindAll(
+    std::chrono::steady_clock::time_point deadline, bool numbers) const {
   HG_ASSIGN_OR_RETURN(const std::vector<HostPort> listed, Listed(words_));
   std::vector<HostPort> names;
   std::copy_if(listed.begin(), listed.end(), std::back_inserter(names),
@@ -107,11 +112,10 @@ StatusOr<std::vector<ServerPlace>> ServerList::Find(
       add({ToString(address), ToString(address)});
       continue;
     }
-    if (absl::IsNotFound(answer->status())) {
-      return Unavailable("the name service has no address of {}", Message(answer->status()));
-    }
-    HG_RETURN_IF_ERROR(answer->status());
-    const std::vector<ServerPlace> places = PlacesOf(address, **answer++);
+    const StatusOr<HostAddresses>& addresses = *answer++;
+    std::vector<ServerPlace> places;
+    if (addresses.ok()) places = PlacesOf(address, *addresses);
+    if (!numbers && places.size() <= 1) places = {{ToString(address), ToString(address)}};
     std::for_each(places.begin(), places.end(), add);
   }
   return all;

@@ -33,21 +33,23 @@ class ServerList {
 
   // Whether it may say something else later: there is a file, or a name.
   [[nodiscard]] bool may_change() const;
-  // Whether `places`, which Find gave, may become more: there is a file, or a name stands for
-  // several.
-  [[nodiscard]] bool may_grow(size_t places) const;
 
   // The servers of now, each address once, in the order of the words. A name with one address stays
-  // as it is: gRPC follows that by itself.
-  //   NotFound          a file is missing
-  //   Unavailable       a name has no address (yet): named
-  //   InvalidArgument   a file has a line that is no address, or none at all: file and line
-  //   DeadlineExceeded  the name service does not answer
-  //   else              errors of ReadTextFile
+  // as it is, and so does one of which the name service has none (yet), or says none in time: gRPC
+  // asks for that by itself.
+  //   NotFound         a file is missing
+  //   InvalidArgument  a file has a line that is no address, or none at all: file and line
+  //   else             errors of ReadTextFile
   [[nodiscard]] StatusOr<std::vector<ServerPlace>> Find(
+      std::chrono::steady_clock::time_point deadline) const;
+  // The same as numbers alone: a name without an address is left out.
+  [[nodiscard]] StatusOr<std::vector<ServerPlace>> FindNumbers(
       std::chrono::steady_clock::time_point deadline) const;
 
  private:
+  [[nodiscard]] StatusOr<std::vector<ServerPlace>> FindAll(
+      std::chrono::steady_clock::time_point deadline, bool numbers) const;
+
   std::vector<std::string> words_;
   Ask ask_;
 };

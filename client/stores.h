@@ -4,7 +4,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "client/graph_store.h"
 #include "client/row_store.h"
@@ -18,6 +20,9 @@ struct Stores {
   std::shared_ptr<RowStore> rows = nullptr;
   std::shared_ptr<TaskSets> tasks = nullptr;
   std::shared_ptr<TensorAdmin> admin = nullptr;  // null: nothing can change here
+  // The addresses at which the servers were found, by their number in CallStats::server_seconds;
+  // empty: there are none.
+  std::vector<std::string> servers = {};
 
   // `admin`, to be asked about `what`; NoMutableTensors where it is null.
   [[nodiscard]] StatusOr<TensorAdmin*> AdminFor(std::string_view what) const {

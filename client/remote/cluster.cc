@@ -100,21 +100,18 @@ StatusOr<std::shared_ptr<Cluster>> Cluster::Connect(const RemoteOptions& options
   Status status;
   for (;;) {
     HG_RETURN_IF_ERROR((WorkLimits{.cancel = cancel}.Check()));
-    const Status where = found.FindServers(deadline);
-    bool may_change = absl::IsUnavailable(where) || absl::IsDeadlineExceeded(where);
-    if (where.ok() && found.servers != tried) {
+    // A name service that is silent leaves names, which gRPC asks for.
+    HG_RETURN_IF_ERROR(
+        found.FindServers(std::min(deadline, std::chrono::steady_clock::now() + kLookTimeout)));
+    if (found.servers != tried) {
       tried = found.servers;
       CallContext context{.cancel = cancel};
+      if (!status.ok()) context.deadline = deadline;  // it was tried before
       std::shared_ptr<Cluster> cluster(new Cluster(found));
       status = cluster->Start(context);
       if (status.ok()) return cluster;
-    } else if (!where.ok()) {
-      status = where;
     }
-    if (where.ok()) {
-      may_change = options.List().may_grow(tried.size()) &&
-                   (absl::IsUnavailable(status) || absl::IsFailedPrecondition(status));
-    }
+    const bool may_change = options.List().may_change() && absl::IsFailedPrecondition(status);
     if (!may_change || std::chrono::steady_clock::now() >= deadline) return status;
     TellOfWaiting(status);
     Pause(kStartLook, cancel);
@@ -213,7 +210,8 @@ Status Cluster::StartFinding() {
   HG_ASSIGN_OR_RETURN(
       finder_,
       ServerFinder::Start(
-          {.find = [list] { return list.Find(std::chrono::steady_clock::now() + kLookTimeout); },
+          {.find =
+               [list] { return list.FindNumbers(std::chrono::steady_clock::now() + kLookTimeout); },
            .places = [this] { return rpc_.places(); },
            .move = [this](int server,
                           const ServerPlace& place) { return Relocate(server, place); }}));
@@ -230,10 +228,10 @@ Status Cluster::Relocate(int server, const ServerPlace& place) {
   if (!same) {
     return FailedPrecondition("{} serves other parts", place.address);
   }
-  HG_RETURN_IF_ERROR(TakeIn(server, std::move(description)));
+  if (rpc_.address(server) == place.address) return OkStatus();
   spdlog::info("{} has moved to {}", rpc_.address(server), place.address);
   rpc_.Move(server, place);
-  return OkStatus();
+  return TakeIn(server, std::move(description));
 }
 
 StatusOr<std::shared_ptr<const ServerDescription>> Cluster::DescribeAt(const ServerPlace& place) {

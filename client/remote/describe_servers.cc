@@ -53,7 +53,11 @@ class Answers {
   }
   // A server that does not answer is missing; any other error is the error of all.
   [[nodiscard]] Status TakeError(size_t server, const Status& error) {
-    if (!absl::IsUnavailable(error) && !absl::IsDeadlineExceeded(error)) return error;
+    // FailedPrecondition: no connection to it can be made (proto/credentials).
+    if (!absl::IsUnavailable(error) && !absl::IsDeadlineExceeded(error) &&
+        !absl::IsFailedPrecondition(error)) {
+      return error;
+    }
     errors_[server] = error;
     return OkStatus();
   }

@@ -84,7 +84,7 @@ StatusOr<Stores> OpenRemoteStores(const RemoteOptions& options, const CancelToke
   HG_ASSIGN_OR_RETURN(std::shared_ptr<Cluster> cluster, Cluster::Connect(options, cancel));
   const auto rows = std::make_shared<RemoteRowStore>(cluster);
   return Stores{std::make_shared<RemoteGraphStore>(cluster), rows, rows,
-                MakeRemoteTensorAdmin(cluster)};
+                MakeRemoteTensorAdmin(cluster), cluster->rpc().addresses()};
 }
 
 }  // namespace halograph

@@ -71,6 +71,7 @@ void RpcBatch::Handle(Task* task) {
   if (IsNoAnswer(result.status)) return Retry(task, result);
   const bool silent =
       absl::IsDeadlineExceeded(result.status) && task->repeatable() && now_ < task->deadline;
+  if (client_.gone_ && (silent || IsRefusal(result.status))) client_.gone_(task->server);
   if (others_left && (silent || IsRefusal(result.status))) return FailOver(task, result);
   // The server's own bound of the wait is over, not the call's.
   if (silent && task->rpc.awaits_pushes) return TryAgain(task, result);

@@ -35,12 +35,16 @@ void ServerFinder::Gone(int server) {
 }
 
 void ServerFinder::Run() {
+  using Clock = std::chrono::steady_clock;
   std::chrono::milliseconds pause = kFirstPause;
+  Clock::time_point last;
   for (;;) {
     const std::set<int> gone = WaitForGone();
     if (gone.empty()) return;
+    if (Clock::now() - last > 2 * kLongestPause) pause = kFirstPause;
     pause = Look(gone) ? kFirstPause : std::min(2 * pause, kLongestPause);
     Pause(pause);
+    last = Clock::now();
   }
 }
 
@@ -60,23 +64,32 @@ bool ServerFinder::Look(const std::set<int>& gone) {
   const StatusOr<std::vector<ServerPlace>> found = hooks_.find();
   WarnOnce(found.status());
   if (!found.ok()) return false;
-  const auto listed = [&](const ServerPlace& place) {
-    return std::any_of(found->begin(), found->end(),
-                       [&](const ServerPlace& other) { return other.address == place.address; });
-  };
-  bool all = true;
-  for (const int server : gone) {
-    const std::vector<ServerPlace> places = hooks_.places();
-    if (listed(places[static_cast<size_t>(server)])) continue;
-    const bool moved = std::any_of(found->begin(), found->end(), [&](const ServerPlace& place) {
-      const bool taken = std::any_of(places.begin(), places.end(), [&](const ServerPlace& other) {
-        return other.address == place.address;
-      });
-      return !taken && hooks_.move(server, place).ok();
-    });
-    all = all && moved;
+  bool moved = false;
+  for (const int server : gone) moved = LookFor(server, gone, *found) || moved;
+  return moved;
+}
+
+bool ServerFinder::LookFor(int server, const std::set<int>& gone,
+                           const std::vector<ServerPlace>& found) {
+  const std::vector<ServerPlace> places = hooks_.places();
+  const ServerPlace& own = places[static_cast<size_t>(server)];
+  const auto at_own = std::find_if(found.begin(), found.end(), [&](const ServerPlace& place) {
+    return place.address == own.address;
+  });
+  if (at_own != found.end()) {
+    const Status there = hooks_.move(server, own);
+    if (there.ok() || absl::IsUnavailable(there) || absl::IsDeadlineExceeded(there)) return false;
   }
-  return all;
+  return std::any_of(found.begin(), found.end(), [&](const ServerPlace& place) {
+    if (place.address == own.address) return false;
+    for (size_t other = 0; other < places.size(); ++other) {
+      // Where another one is that answers; of those that do not, any may have come there.
+      if (places[other].address == place.address && !gone.contains(static_cast<int>(other))) {
+        return false;
+      }
+    }
+    return hooks_.move(server, place).ok();
+  });
 }
 
 void ServerFinder::WarnOnce(const Status& status) {

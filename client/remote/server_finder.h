@@ -3,7 +3,8 @@
 //
 // One thread, which sleeps until a call finds a server gone; then it asks at once where the servers
 // are, and again after pauses that double from kFirstPause to kLongestPause, for as long as calls
-// find one gone. What cannot be read, or resolved, leaves all as it is; a warning says so once.
+// find one gone and none has moved. What cannot be read, or resolved, leaves all as it is; a
+// warning says so once.
 #pragma once
 
 #include <chrono>
@@ -30,8 +31,9 @@ class ServerFinder {
     std::function<StatusOr<std::vector<ServerPlace>>()> find;
     // Where this client has them, by their number.
     std::function<std::vector<ServerPlace>()> places;
-    // Asks who is there, and moves server number `server` there if it serves the same. Unavailable,
-    // DeadlineExceeded: nobody answers. Other errors: it is another one.
+    // Asks who is there, and moves server number `server` there if it serves the same; where it is
+    // already, it stays. Unavailable, DeadlineExceeded: nobody answers. Other errors: it is another
+    // one.
     std::function<Status(int server, const ServerPlace& place)> move;
     // Waits until `until`, or until Stop; tests have no real waits. Null: the machine's clock.
     std::function<void(std::chrono::milliseconds pause)> wait = nullptr;
@@ -53,8 +55,10 @@ class ServerFinder {
   // Those that calls found gone since the last time, until there is one; empty: the end.
   [[nodiscard]] std::set<int> WaitForGone();
   void Pause(std::chrono::milliseconds pause);
-  // Whether each of them is where it should be, or was moved.
+  // Whether one of them was moved.
   [[nodiscard]] bool Look(const std::set<int>& gone);
+  [[nodiscard]] bool LookFor(int server, const std::set<int>& gone,
+                             const std::vector<ServerPlace>& found);
   void WarnOnce(const Status& status);
 
   const Hooks hooks_;

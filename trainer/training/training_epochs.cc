@@ -121,7 +121,7 @@ void TrainingLoop::CountSeconds() {
     const double at_once = all > 0 ? std::max(1.0, calls.under_way / all) : 1.0;
     for (size_t server = 0; server < calls.servers.size(); ++server) {
       if (calls.servers[server] == 0) continue;
-      under_way_.figures.AddServerWait(now[stage].name, session_.options.remote.servers[server],
+      under_way_.figures.AddServerWait(now[stage].name, session_.stores.servers.at(server),
                                        calls.servers[server] / at_once);
     }
   }

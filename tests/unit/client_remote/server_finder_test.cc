@@ -113,8 +113,20 @@ TEST_F(ServerFinderTest, AServerThatIsOnlyDownIsLeftWhereItIs) {
   Says(std::vector{At("a:1"), At("b:1"), At("c:1")});
   finder_->Gone(1);
   AwaitPauses(1);
-  EXPECT_TRUE(tried_.empty());
+  EXPECT_THAT(tried_, ElementsAre("b:1"));
   EXPECT_THAT(Places(), ElementsAre("a:1", "b:1"));
+}
+
+TEST_F(ServerFinderTest, ServersThatExchangedTheirAddressesAreFound) {
+  Begin({"a:1", "b:1", "c:1"}, {{"a:1", 1}, {"b:1", 0}, {"c:1", 2}});
+  finder_->Gone(0);  // nothing is listed: it pauses, while the others are found gone
+  AwaitPauses(1);
+  Says(std::vector{At("a:1"), At("b:1"), At("c:1")});
+  finder_->Gone(0);
+  finder_->Gone(1);
+  Release();
+  AwaitPauses(2);
+  EXPECT_THAT(Places(), ElementsAre("b:1", "a:1", "c:1"));
 }
 
 TEST_F(ServerFinderTest, WhereNobodyAnswersYetItLooksAgainAfterPausesThatGrow) {
