@@ -1,14 +1,15 @@
 """Two servers and a trainer whose /metrics can be scraped."""
 import hashlib
 
-from harness import datasets, programs
+from harness import certificates, datasets, programs
 from harness.metrics_page import SERVER, TRAINER
 from harness.programs import must
 from harness.training import ENDLESS, MEETING, options
 
 
 class MetricsCluster:
-    """Cora in two parts, each with state, and a trainer that pulls features and learns rows for ever."""
+    """Cora in two parts, each with state, and a trainer that pulls features and learns rows for ever;
+    all over TLS, which has metrics of its own."""
 
     def __init__(self, box):
         self.box = box
@@ -17,13 +18,16 @@ class MetricsCluster:
                      "--parts", 2, "--seed", 1))
         self.files = {SERVER: [], TRAINER: []}
         policy, token = self.rights(box.folder)
+        tls = certificates.make(box.folder / "tls")
         servers = [box.start_server(graph, part, "--state", box.folder / "state", "--policy", policy,
+                                    "--tls-dir", tls,
                                     *self.http(SERVER))
                    for part in range(2)]
         addresses = ",".join(programs.address(server) for server in servers)
         trainer = box.start(TRAINER, *options(
-            servers=addresses, embed="node:16", hidden=16, fanouts="5,5", batch_size=50, seed=3, threads=1,
-            epochs=ENDLESS, log=box.folder / "log.jsonl", token_file=token, **MEETING), *self.http(TRAINER))
+            servers=addresses, tls_dir=tls, token_file=token, embed="node:16", hidden=16, fanouts="5,5",
+            batch_size=50, seed=3, threads=1, epochs=ENDLESS, log=box.folder / "log.jsonl", **MEETING),
+            *self.http(TRAINER))
         self.processes = {SERVER: servers, TRAINER: [trainer]}
 
     @staticmethod
