@@ -1,6 +1,7 @@
 #include "server/rights/token_hash.h"
 
-#include <openssl/crypto.h>
+#include <cstring>
+
 #include <openssl/evp.h>
 
 namespace halograph::server {
@@ -18,10 +19,12 @@ int DigitOf(char letter) {
 }  // namespace
 
 std::optional<TokenHash> HashOfToken(std::string_view token) {
+  // Looked up by name each time it takes longer than the hash. Kept for ever; null: there is none.
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  if (algorithm == nullptr) return std::nullopt;
   TokenHash hash;
   unsigned size = 0;
-  if (EVP_Digest(token.data(), token.size(), hash.bytes.data(), &size, EVP_sha256(), nullptr) !=
-          1 ||
+  if (EVP_Digest(token.data(), token.size(), hash.bytes.data(), &size, algorithm, nullptr) != 1 ||
       size != hash.bytes.size()) {
     return std::nullopt;
   }
@@ -43,7 +46,15 @@ std::optional<TokenHash> ParseTokenHash(std::string_view text) {
 }
 
 bool SameHash(const TokenHash& a, const TokenHash& b) {
-  return CRYPTO_memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
+  uint64_t different = 0;
+  for (size_t at = 0; at < a.bytes.size(); at += sizeof(uint64_t)) {
+    uint64_t word_of_a = 0;
+    uint64_t word_of_b = 0;
+    std::memcpy(&word_of_a, a.bytes.data() + at, sizeof(uint64_t));
+    std::memcpy(&word_of_b, b.bytes.data() + at, sizeof(uint64_t));
+    different |= word_of_a ^ word_of_b;
+  }
+  return different == 0;
 }
 
 }  // namespace halograph::server
