@@ -22,7 +22,8 @@ TableOptions ToTableOptions(const ServerOptions& options) {
 }
 
 ConnectionBounds ToConnectionBounds(const ServerOptions& options) {
-  return {.bytes = options.UnaccountedBytes()};
+  // Twice of what gRPC takes in for requests that it cannot hand over yet.
+  return {.bytes = options.UnaccountedBytes(), .all_bytes = 2 * options.UnaccountedBytes()};
 }
 
 void GrpcListener::AddTo(grpc::ServerBuilder* builder,

@@ -17,6 +17,7 @@
 #include "common/base/status.h"
 #include "grpc/health/v1/health.pb.h"
 #include "proto/methods/methods.h"
+#include "server/listener/connection_table.h"
 #include "server/messages.h"
 #include "server/rpc_status.h"
 
@@ -52,17 +53,16 @@ StatusOr<grpc::ByteBuffer> ToResponse(ServingStatus status) {
 
 class HealthService::Impl final : public grpc::Service {
  public:
-  explicit Impl(std::span<const std::string_view> services)
-      : services_(services.begin(), services.end()) {
+  Impl(std::span<const std::string_view> services, ConnectionTable* connections)
+      : services_(services.begin(), services.end()), connections_(connections) {
     using grpc::internal::RpcServiceMethod;
     AddMethod(new RpcServiceMethod(kCheckPath, RpcServiceMethod::NORMAL_RPC, nullptr));
     MarkMethodRawCallback(
         0, new grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
                [this](grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                       grpc::ByteBuffer* reply) {
-                 grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-                 reactor->Finish(ToGrpc(Check(*context, *request, reply)));
-                 return reactor;
+                 return new Checked(CountedCall(*context, *request),
+                                    Check(*context, *request, reply));
                }));
     AddMethod(new RpcServiceMethod(kWatchPath, RpcServiceMethod::SERVER_STREAMING, nullptr));
     MarkMethodRawCallback(
@@ -89,6 +89,7 @@ class HealthService::Impl final : public grpc::Service {
   }
 
  private:
+  class Checked;
   class Watch;
   // What a watch does next, outside the lock.
   enum class Step { kNone, kWrite, kFinish };
@@ -96,6 +97,11 @@ class HealthService::Impl final : public grpc::Service {
   [[nodiscard]] bool Has(const std::string& service) const {
     return service.empty() ||
            std::find(services_.begin(), services_.end(), service) != services_.end();
+  }
+  [[nodiscard]] ConnectionTable::Call CountedCall(const grpc::CallbackServerContext& context,
+                                                  const grpc::ByteBuffer& request) const {
+    if (connections_ == nullptr) return {};
+    return connections_->Begin(context.peer(), static_cast<int64_t>(request.Length()));
   }
   // The service asked about, of who may ask; else as ServiceAskedAbout and `may_`.
   [[nodiscard]] StatusOr<std::string> Admit(const grpc::CallbackServerContext& context,
@@ -112,11 +118,24 @@ class HealthService::Impl final : public grpc::Service {
   void TellAll(const Change& change);
 
   const std::vector<std::string_view> services_;
+  ConnectionTable* const connections_;
   std::function<Status(const grpc::CallbackServerContext&)> may_;  // none: everybody may
   mutable Mutex mutex_;
   ServingStatus serving_ HG_GUARDED_BY(mutex_) = HealthCheckResponse::NOT_SERVING;
   bool ended_ HG_GUARDED_BY(mutex_) = false;
   std::set<Watch*> watches_ HG_GUARDED_BY(mutex_);
+};
+
+// One answer.
+class HealthService::Impl::Checked final : public grpc::ServerUnaryReactor {
+ public:
+  Checked(ConnectionTable::Call call, const Status& status) : call_(std::move(call)) {
+    Finish(ToGrpc(status));
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  const ConnectionTable::Call call_;
 };
 
 // One stream. It has one write under way at most: what changes meanwhile is read after it, so that
@@ -125,7 +144,8 @@ class HealthService::Impl final : public grpc::Service {
 class HealthService::Impl::Watch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   // `known`: the server has the service.
-  Watch(Impl* health, bool known) : health_(*health), known_(known) {}
+  Watch(Impl* health, ConnectionTable::Call call, bool known)
+      : health_(*health), call_(std::move(call)), known_(known) {}
 
   // With `status`, once no write is under way.
   void End(Status status) HG_REQUIRES(health_.mutex_) {
@@ -185,6 +205,7 @@ class HealthService::Impl::Watch final : public grpc::ServerWriteReactor<grpc::B
 
  private:
   Impl& health_;
+  const ConnectionTable::Call call_;
   const bool known_;
   bool writing_ HG_GUARDED_BY(health_.mutex_) = false;
   bool finished_ HG_GUARDED_BY(health_.mutex_) = false;
@@ -207,7 +228,7 @@ Status HealthService::Impl::Check(const grpc::CallbackServerContext& context,
 grpc::ServerWriteReactor<grpc::ByteBuffer>* HealthService::Impl::Begin(
     const grpc::CallbackServerContext& context, const grpc::ByteBuffer& request) {
   const StatusOr<std::string> service = Admit(context, request);
-  auto* watch = new Watch(this, service.ok() && Has(*service));
+  auto* watch = new Watch(this, CountedCall(context, request), service.ok() && Has(*service));
   Step step = Step::kNone;
   {
     const MutexLock lock(mutex_);
@@ -242,8 +263,9 @@ void HealthService::Impl::TellAll(const Change& change) {
   for (const auto& [watch, step] : steps) watch->Do(step);
 }
 
-HealthService::HealthService(std::span<const std::string_view> services)
-    : impl_(std::make_unique<Impl>(services)) {}
+HealthService::HealthService(std::span<const std::string_view> services,
+                             ConnectionTable* connections)
+    : impl_(std::make_unique<Impl>(services, connections)) {}
 HealthService::~HealthService() = default;
 grpc::Service* HealthService::service() { return impl_.get(); }
 void HealthService::AskFirst(std::function<Status(const grpc::CallbackServerContext&)> may) {

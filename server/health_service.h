@@ -19,13 +19,17 @@ class CallbackServerContext;
 
 namespace halograph::server {
 
+class ConnectionTable;
+
 class HealthService {
  public:
   // Watches that may be open at a time; more are RESOURCE_EXHAUSTED.
   static constexpr size_t kMostWatches = 128;
 
   // NOT_SERVING at first. `services`: their full names, which live for ever.
-  explicit HealthService(std::span<const std::string_view> services);
+  // Calls count in `connections`, which outlives the server; null: nowhere.
+  explicit HealthService(std::span<const std::string_view> services,
+                         ConnectionTable* connections = nullptr);
   ~HealthService();
   HealthService(const HealthService&) = delete;
   HealthService& operator=(const HealthService&) = delete;

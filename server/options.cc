@@ -125,7 +125,9 @@ int64_t ServerOptions::Connections() const {
 }
 
 int64_t ServerOptions::UnaccountedBytes() const {
-  return unaccounted_bytes > 0 ? unaccounted_bytes : RequestMemory() + RequestMemory() / 4;
+  // More than gRPC takes in of requests that it cannot hand over yet.
+  return unaccounted_bytes > 0 ? unaccounted_bytes
+                               : (kQuotaInRequestMemories + 1) * RequestMemory();
 }
 
 AddressRanges ServerOptions::TrustedProxies() const {
@@ -166,8 +168,9 @@ void AddConnectionRows(OptionTable& rows, ServerOptions* o) {
       .Range(1, 1 << 20);
   rows.AddBytes("unaccounted-bytes", &o->unaccounted_bytes,
                 "bytes that a connection, or all those of an address, may have sent that belong to "
-                "no call; beyond: the one with most is shut down")
-      .DefaultText("1.25 times --request-memory");
+                "no call; beyond, or beyond twice that of all addresses: the one with most is shut "
+                "down")
+      .DefaultText("5 times --request-memory");
   rows.Add("trusted-proxies", &o->trusted_proxies,
            "addresses of proxies that stand for many clients, and whose x-halograph-identity is "
            "believed")

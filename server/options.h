@@ -87,6 +87,8 @@ struct ServerOptions {
   [[nodiscard]] int64_t ReplyMemory() const;
   [[nodiscard]] std::chrono::nanoseconds ConnectionAge() const;
   [[nodiscard]] int64_t Connections() const;
+  // Of requests, gRPC takes in so many times RequestMemory() at most before anybody here sees them.
+  static constexpr int64_t kQuotaInRequestMemories = 4;
   [[nodiscard]] int64_t UnaccountedBytes() const;
   [[nodiscard]] AddressRanges TrustedProxies() const;
   // By itself a server that guards anything does not reflect.

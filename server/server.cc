@@ -47,6 +47,7 @@
 #include "server/runtime/pulse.h"
 #include "server/services.h"
 #include "server/stats_message.h"
+#include "server/unknown_methods.h"
 
 namespace halograph::server {
 namespace {
@@ -55,8 +56,6 @@ namespace {
 // else.
 constexpr std::chrono::milliseconds kPauseInNeed{20};
 constexpr std::chrono::milliseconds kPause{1000};
-// What gRPC may hold of requests that are not complete, beside its own memory for calls.
-constexpr int64_t kQuotaInRequestMemories = 4;
 // For calls about mutable tensors that take long; and for all that may wait for their step, and one
 // that is told so.
 constexpr size_t kSlowThreads = 2 + kMostWaitingSnapshots + 1;
@@ -140,7 +139,8 @@ struct Server::State {
         connections(ToTableOptions(options)),
         guard(&connections, ToConnectionBounds(options)),
         keeper([this] { return KeepHouse(); }),
-        health(kServiceNames) {
+        unknown(&connections),
+        health(kServiceNames, &connections) {
     buffers->OnChange([this] { keeper.Wake(); });
     waiting.OnWait([this] { keeper.Wake(); });
     connections.OnFirst([this] { keeper.Wake(); });
@@ -186,6 +186,7 @@ struct Server::State {
   ConnectionTable connections;
   ConnectionGuard guard;
   Housekeeper keeper;
+  UnknownMethods unknown;
   HealthService health;
   ServerParts figures;
   ServiceContext context;
@@ -367,11 +368,12 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
       GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
       ToArgument(std::max<std::chrono::nanoseconds>(options.drain_timeout, kLeastGrace)));
   // gRPC takes requests in before anybody here sees them: near this it takes in no more of them.
-  builder.SetResourceQuota(
-      grpc::ResourceQuota("halograph-server")
-          .Resize(static_cast<size_t>(kQuotaInRequestMemories * options.RequestMemory())));
+  builder.SetResourceQuota(grpc::ResourceQuota("halograph-server")
+                               .Resize(static_cast<size_t>(ServerOptions::kQuotaInRequestMemories *
+                                                           options.RequestMemory())));
   for (const auto& service : state->services) builder.RegisterService(service.get());
   builder.RegisterService(state->health.service());
+  builder.RegisterCallbackGenericService(&state->unknown);
   if (!options.Reflects()) builder.SetOption(std::make_unique<WithoutReflection>());
   ++starting;
   state->server = builder.BuildAndStart();

@@ -13,7 +13,7 @@ constexpr std::chrono::seconds kTellPause{1};
 }  // namespace
 
 void ConnectionGuard::Look(Clock::time_point now) {
-  const std::vector<Offender> offenders = ChooseOffenders(table_.Look(), bounds_);
+  const std::vector<Offender> offenders = ChooseOffenders(table_.Look(now), bounds_);
   if (!offenders.empty()) {
     untold_ += table_.Shut(offenders);
     example_ = offenders.front();

@@ -34,20 +34,23 @@ std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
                                       const ConnectionBounds& bounds) {
   std::vector<Offender> offenders;
   std::map<AddressBytes, Rows> by_address;
+  Rows all;
   for (const ConnectionRow& row : rows) {
     if (row.calls > bounds.calls) {
       offenders.push_back({row.id, Offence::kCalls, row.calls});
     } else if (row.bytes > bounds.bytes) {
       offenders.push_back({row.id, Offence::kBytes, row.bytes});
-    } else if (!row.alone) {
-      by_address[row.address].push_back(&row);
+    } else {
+      (row.alone ? all : by_address[row.address]).push_back(&row);
     }
   }
   for (auto& [address, of_address] : by_address) {
     TakeLargest(&ConnectionRow::calls, bounds.calls, Offence::kCalls, &of_address, &offenders);
     TakeLargest(&ConnectionRow::lasting_bytes, bounds.bytes, Offence::kBytes, &of_address,
                 &offenders);
+    all.insert(all.end(), of_address.begin(), of_address.end());
   }
+  TakeLargest(&ConnectionRow::lasting_bytes, bounds.all_bytes, Offence::kBytes, &all, &offenders);
   return offenders;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,7 @@ struct ConnectionRow {
 struct ConnectionBounds {
   int64_t calls = 1024;
   int64_t bytes = 20 << 20;
+  int64_t all_bytes = std::numeric_limits<int64_t>::max();  // of all addresses together
 };
 
 enum class Offence : uint8_t { kCalls, kBytes };
@@ -40,7 +42,8 @@ struct Offender {
 // Those beyond a bound: first each by itself. Then, of an address whose other connections together
 // exceed it, those with most, until the rest does not; connections that stand alone are left out of
 // this, and of bytes only those that last count: many honest clients of one machine may send a
-// request each at the same moment, which is gone at the next look. Each id once, in no order.
+// request each at the same moment, which is gone at the next look. Then the same of the bytes of
+// all that are left. Each id once, in no order.
 [[nodiscard]] std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
                                                     const ConnectionBounds& bounds);
 

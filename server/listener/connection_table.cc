@@ -6,8 +6,10 @@
 #include <thread>
 #include <utility>
 
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,22 +37,26 @@ ino_t InodeOf(int fd) {
 }
 
 struct Traffic {
-  int64_t received = 0;
-  int64_t read = 0;  // by the peer
+  int64_t received = 0;  // and taken from the system
+  int64_t read = 0;      // by the peer
 };
 
 Traffic TrafficOf(int fd) {
   tcp_info info{};
   socklen_t length = sizeof(info);
   if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return {};
-  return {static_cast<int64_t>(info.tcpi_bytes_received),
+  int unread = 0;
+  if (ioctl(fd, SIOCINQ, &unread) != 0) unread = 0;
+  return {static_cast<int64_t>(info.tcpi_bytes_received) - unread,
           static_cast<int64_t>(info.tcpi_bytes_acked)};
 }
 
 }  // namespace
 
 ConnectionTable::Call::~Call() {
-  if (counted_ != nullptr) counted_->calls.fetch_sub(1, std::memory_order_relaxed);
+  if (counted_ == nullptr) return;
+  counted_->ended.fetch_add(1, std::memory_order_relaxed);
+  counted_->calls.fetch_sub(1, std::memory_order_relaxed);
 }
 
 ConnectionTable::ConnectionTable(TableOptions options) : options_(std::move(options)) {}
@@ -101,11 +107,12 @@ bool ConnectionTable::HasRoom(const PeerAddress& peer) {
     return false;
   }
   if (IsFree(peer)) return true;
+  const AddressBytes group = GroupOf(peer.address);
   const auto crowded = [&]() HG_REQUIRES(accepting_) {
-    const auto of = of_address_.find(peer.address);
+    const auto of = of_address_.find(group);
     return of != of_address_.end() && of->second >= options_.most_of_address;
   };
-  if (crowded()) ForgetClosed([&](const Entry& entry) { return entry.address == peer.address; });
+  if (crowded()) ForgetClosed([&](const Entry& entry) { return entry.address == group; });
   if (!crowded()) return true;
   ++counts_.refused_address;
   return false;
@@ -123,11 +130,11 @@ void ConnectionTable::Add(int fd, const PeerAddress& peer) {
   }
   const uint64_t id = next_id_++;
   by_fd_[fd] = id;
-  ++of_address_[peer.address];
-  entries_.emplace(
-      id,
-      Entry{
-          .fd = fd, .inode = InodeOf(fd), .address = peer.address, .counted = std::move(counted)});
+  ++of_address_[GroupOf(peer.address)];
+  entries_.emplace(id, Entry{.fd = fd,
+                             .inode = InodeOf(fd),
+                             .address = GroupOf(peer.address),
+                             .counted = std::move(counted)});
   ++counts_.accepted;
   if (size_.fetch_add(1, std::memory_order_relaxed) == 0 && on_first_) on_first_();
 }
@@ -184,8 +191,16 @@ ConnectionTable::Call ConnectionTable::Begin(std::string_view peer, int64_t byte
   return Call(std::move(counted));
 }
 
-std::vector<ConnectionRow> ConnectionTable::Look() {
+int64_t ConnectionTable::ForgivenSince(std::chrono::steady_clock::time_point before,
+                                       std::chrono::steady_clock::time_point now) const {
+  const auto time = std::min<std::chrono::nanoseconds>(now - before, std::chrono::seconds(1));
+  return static_cast<int64_t>(static_cast<double>(options_.most_credit) *
+                              (std::chrono::duration<double>(time) / kForgetsAll));
+}
+
+std::vector<ConnectionRow> ConnectionTable::Look(std::chrono::steady_clock::time_point now) {
   const MutexLock lock(accepting_);
+  const int64_t forgiven = ForgivenSince(std::exchange(last_look_, now), now);
   ForgetClosed([](const Entry&) { return true; });
   std::vector<ConnectionRow> rows;
   rows.reserve(entries_.size());
@@ -194,6 +209,10 @@ std::vector<ConnectionRow> ConnectionTable::Look() {
     // Read first: a call that begins meanwhile is accounted for too early, not too late.
     const Traffic traffic = TrafficOf(entry.fd);
     Counted& counted = *entry.counted;
+    const int64_t ended = counted.ended.load(std::memory_order_relaxed);
+    if (std::exchange(entry.ended_before, ended) != ended) {
+      counted.accounted.fetch_add(forgiven, std::memory_order_relaxed);
+    }
     int64_t bytes = traffic.received - traffic.read / kReadBytesPerByte -
                     counted.accounted.load(std::memory_order_relaxed);
     if (bytes < -options_.most_credit) {

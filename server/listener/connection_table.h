@@ -57,6 +57,7 @@ class ConnectionTable {
     const std::string peer;
     const bool from_proxy;
     std::atomic<int64_t> calls = 0;
+    std::atomic<int64_t> ended = 0;
     std::atomic<int64_t> accounted = 0;
   };
 
@@ -82,6 +83,9 @@ class ConnectionTable {
   static constexpr int64_t kBytesOfCall = 400;
   // A client that reads replies says so: a byte for so many that it got is accounted for.
   static constexpr int64_t kReadBytesPerByte = 128;
+  // Requests that never came to a call (too large, cancelled halfway) are forgotten: as many bytes
+  // as calls may account for beforehand, in so long, while calls of the connection end.
+  static constexpr std::chrono::minutes kForgetsAll{10};
 
   explicit ConnectionTable(TableOptions options);
   ConnectionTable(const ConnectionTable&) = delete;
@@ -107,8 +111,10 @@ class ConnectionTable {
   // that is not in the table the call counts nowhere.
   [[nodiscard]] Call Begin(std::string_view peer, int64_t bytes);
 
-  // Forgets those that gRPC has closed; what the others are now, but those that were shut.
-  [[nodiscard]] std::vector<ConnectionRow> Look();
+  // Forgets those that gRPC has closed; what the others are now, but those that were shut. What
+  // gRPC has not taken from the system yet does not count. Without a time nothing is forgotten
+  // (kForgetsAll).
+  [[nodiscard]] std::vector<ConnectionRow> Look(std::chrono::steady_clock::time_point now = {});
 
   // Shuts the sockets of these, upon which gRPC ends their calls and closes them. Returns how many
   // were there.
@@ -125,10 +131,11 @@ class ConnectionTable {
   struct Entry {
     int fd = -1;
     ino_t inode = 0;
-    AddressBytes address{};
+    AddressBytes address{};  // its group
     std::shared_ptr<Counted> counted;
     bool shut = false;
-    int64_t bytes_before = 0;
+    int64_t bytes_before = 0;  // at the last look
+    int64_t ended_before = 0;
   };
   using Entries = std::map<uint64_t, Entry>;  // by id
 
@@ -136,6 +143,8 @@ class ConnectionTable {
   [[nodiscard]] bool IsFree(const PeerAddress& peer) const;
   [[nodiscard]] bool HasRoom(const PeerAddress& peer) HG_REQUIRES(accepting_);
   void Add(int fd, const PeerAddress& peer) HG_REQUIRES(accepting_);
+  [[nodiscard]] int64_t ForgivenSince(std::chrono::steady_clock::time_point before,
+                                      std::chrono::steady_clock::time_point now) const;
   Entries::iterator Forget(Entries::iterator entry) HG_REQUIRES(accepting_);
   template <typename Chosen>
   void ForgetClosed(const Chosen& chosen) HG_REQUIRES(accepting_);
@@ -150,6 +159,7 @@ class ConnectionTable {
   std::map<AddressBytes, int64_t> of_address_ HG_GUARDED_BY(accepting_);
   uint64_t next_id_ HG_GUARDED_BY(accepting_) = 1;
   std::chrono::steady_clock::time_point last_search_ HG_GUARDED_BY(accepting_);
+  std::chrono::steady_clock::time_point last_look_ HG_GUARDED_BY(accepting_);
   ConnectionCounts counts_ HG_GUARDED_BY(accepting_);
   std::atomic<int64_t> size_ = 0;
 

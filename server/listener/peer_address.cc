@@ -120,6 +120,14 @@ StatusOr<AddressRanges::Range> AddressRanges::ParseOne(std::string_view text) {
   return range;
 }
 
+AddressBytes GroupOf(const AddressBytes& address) {
+  constexpr AddressBytes kIpv4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  if (std::equal(kIpv4.begin(), kIpv4.begin() + 12, address.begin())) return address;
+  AddressBytes group = address;
+  std::fill(group.begin() + 8, group.end(), 0);
+  return group;
+}
+
 StatusOr<AddressRanges> AddressRanges::Parse(std::span<const std::string> texts) {
   AddressRanges ranges;
   for (const std::string& text : texts) {

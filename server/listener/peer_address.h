@@ -27,6 +27,10 @@ struct PeerAddress {
 // nullopt: it is neither IPv4 nor IPv6.
 [[nodiscard]] std::optional<PeerAddress> ToPeerAddress(const sockaddr_storage& end);
 
+// The addresses that one host may choose from, as one: of IPv6 the first 64 bits, of IPv4 the
+// whole.
+[[nodiscard]] AddressBytes GroupOf(const AddressBytes& address);
+
 // A set of addresses, given as ranges. Immutable.
 class AddressRanges {
  public:

@@ -45,7 +45,7 @@ class UnitsTest(programs.ProgramTest):
 
     def test_it_would_tell_of_what_is_misspelt(self):
         """As it ends with 0 all the same."""
-        for change in (("LimitNOFILE=", "LimitNoFile="), ("WatchdogSec=30s", "WatchdogSec=soon"),
+        for change in (("LimitNOFILE=", "LimitNoFile="), ("WatchdogSec=2min", "WatchdogSec=soon"),
                        ("Type=notify", "Type=notified"), ("halograph-server --graph", "halograph-sever --graph")):
             self.assertNotEqual("", self.verify(self.copy(SERVER, change)), change)
 

@@ -29,9 +29,9 @@ constexpr size_t kMostMemory = 200 << 20;
 using Attack = std::function<std::string(int round)>;
 
 // Streams that are opened and reset at once; `whole`: their requests are whole by then.
-std::string Resets(int round, bool whole) {
+std::string Resets(int round, bool whole, const char* path = kStats) {
   constexpr int kStreams = 100;
-  const HeaderFields fields = CallFields(kStats);
+  const HeaderFields fields = CallFields(path);
   std::string bytes;
   for (int i = 0; i < kStreams; ++i) {
     const auto stream = static_cast<uint32_t>(1 + 2 * (round * kStreams + i));
@@ -44,6 +44,10 @@ std::string Resets(int round, bool whole) {
 }
 std::string WholeResets(int round) { return Resets(round, true); }
 std::string EarlyResets(int round) { return Resets(round, false); }
+// Of what our own table of methods does not have.
+std::string HealthResets(int round) { return Resets(round, true, "/grpc.health.v1.Health/Check"); }
+std::string WatchResets(int round) { return Resets(round, true, "/grpc.health.v1.Health/Watch"); }
+std::string UnknownResets(int round) { return Resets(round, true, "/nosuch.Service/Method"); }
 
 // A header block that never ends.
 std::string EndlessBlock(int round) {
@@ -152,10 +156,11 @@ struct NamedAttack {
 
 const std::vector<NamedAttack>& Attacks() {
   static const std::vector<NamedAttack> attacks = {
-      {"WholeResets", WholeResets, true},   {"EarlyResets", EarlyResets, true},
-      {"EndlessBlock", EndlessBlock, true}, {"EndlessDrops", EndlessDrops, true},
-      {"Unfinished", Unfinished, false},    {"SilentAfterPreface", Silence, false},
-      {"Silent", Silence, false, false}};
+      {"WholeResets", WholeResets, true},     {"EarlyResets", EarlyResets, true},
+      {"HealthResets", HealthResets, true},   {"WatchResets", WatchResets, true},
+      {"UnknownResets", UnknownResets, true}, {"EndlessBlock", EndlessBlock, true},
+      {"EndlessDrops", EndlessDrops, true},   {"Unfinished", Unfinished, false},
+      {"SilentAfterPreface", Silence, false}, {"Silent", Silence, false, false}};
   return attacks;
 }
 
@@ -229,8 +234,8 @@ TEST_F(OddHeaderTest, TheServerLives) {
 
 class HonestLoadTest : public AttackBase {
  protected:
-  // 256 calls of features in flight, four pushes of nearly a message, and calls of Stats, each on a
-  // connection of its own, until `done`.
+  // 256 calls of features in flight, eight pushes of nearly a message, and calls of Stats, each on
+  // a connection of its own, until `done`.
   void Load(const std::function<bool()>& done) {
     Start(Options());
     std::atomic<bool> over = false;
@@ -247,7 +252,7 @@ class HonestLoadTest : public AttackBase {
     };
     // It does not parse: what matters is what crosses the wire.
     const std::string push(static_cast<size_t>(Options().max_message_bytes) - 1024, '\xff');
-    for (int i = 0; i < 4; ++i) client(kPush, push, true);
+    for (int i = 0; i < 8; ++i) client(kPush, push, true);
     client(kStats, "", false);
     std::string ids;
     for (char id = 0; id < 60; ++id) ids += std::string({id, 0, 0, 0, 0, 0, 0, 0});

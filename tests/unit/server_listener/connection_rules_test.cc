@@ -62,6 +62,18 @@ TEST(ConnectionRulesTest, OneThatGoesForItselfDoesNotBurdenTheOthersOfItsAddress
             std::set<uint64_t>({2}));
 }
 
+TEST(ConnectionRulesTest, OfAllAddressesThoseWithMostGoUntilTheRestIsWithinTheBound) {
+  const ConnectionBounds bounds{.calls = 10, .bytes = 100, .all_bytes = 150};
+  const std::vector<ConnectionRow> rows = {
+      {.id = 1, .address = Address(1), .bytes = 60, .lasting_bytes = 60},
+      {.id = 2, .address = Address(2), .bytes = 90, .lasting_bytes = 90},
+      {.id = 3, .address = Address(3), .alone = true, .bytes = 50, .lasting_bytes = 50}};
+  const std::vector<Offender> offenders = ChooseOffenders(rows, bounds);
+  ASSERT_EQ(offenders.size(), 1U);
+  EXPECT_EQ(offenders[0].id, 2U);
+  EXPECT_EQ(offenders[0].amount, 200);
+}
+
 TEST(ConnectionRulesTest, BytesOfOneLookAloneDoNotSumUp) {
   EXPECT_EQ(Ids({{.id = 1, .address = Address(1), .bytes = 90, .lasting_bytes = 0},
                  {.id = 2, .address = Address(1), .bytes = 90, .lasting_bytes = 20}}),

@@ -1,10 +1,14 @@
 #include "server/listener/connection_table.h"
 
+#include <array>
 #include <optional>
 #include <utility>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include "tests/unit/server_listener/loopback.h"
 
@@ -30,9 +34,18 @@ class ConnectionTableTest : public testing::Test {
     close(fd);
     taken_.erase(fd);
   }
-  // Until the system has given that many bytes to the socket.
-  static ConnectionRow LookUntil(ConnectionTable* table, int64_t bytes) {
+  // Reads what there is, as gRPC does.
+  void Read() const {
+    for (const int fd : taken_) {
+      std::array<char, 4096> bytes{};
+      while (recv(fd, bytes.data(), bytes.size(), 0) > 0) {
+      }
+    }
+  }
+  // Until that many bytes have come to the socket, and were read.
+  ConnectionRow LookUntil(ConnectionTable* table, int64_t bytes) const {
     for (;;) {
+      Read();
       const std::vector<ConnectionRow> rows = table->Look();
       if (rows.size() != 1U) return {};
       if (rows[0].bytes >= bytes) return rows[0];
@@ -86,6 +99,32 @@ TEST_F(ConnectionTableTest, BytesThatNoCallAccountsForAreLeft) {
   EXPECT_EQ(table.Look()[0].bytes, 5000 - 1280 - 10 - ConnectionTable::kBytesOfCall);
   for (int i = 0; i < 20; ++i) static_cast<void>(table.Begin(client.name(), 0));
   EXPECT_EQ(table.Look()[0].bytes, 0);
+}
+
+// They are in the system's memory, which has bounds of its own.
+TEST_F(ConnectionTableTest, BytesThatNobodyHasReadDoNotCount) {
+  ConnectionTable table({});
+  const LoopbackClient client(listening_.port);
+  const int fd = Take(&table);
+  client.Send(1000);
+  for (int there = 0; there < 1000;) ASSERT_EQ(ioctl(fd, SIOCINQ, &there), 0);
+  EXPECT_EQ(table.Look()[0].bytes, 0);
+  EXPECT_EQ(LookUntil(&table, 1000).bytes, 1000);
+}
+
+TEST_F(ConnectionTableTest, WhatBelongsToNoCallIsForgottenWhileCallsEnd) {
+  ConnectionTable table({.most_credit = 6000});
+  const LoopbackClient client(listening_.port);
+  Take(&table);
+  client.Send(4000);
+  EXPECT_EQ(LookUntil(&table, 4000).bytes, 4000);
+  std::chrono::steady_clock::time_point now(std::chrono::hours(1));
+  const auto later = [&] { return table.Look(now += std::chrono::seconds(1))[0].bytes; };
+  static_cast<void>(later());
+  EXPECT_EQ(later(), 4000) << "no call has ended";
+  static_cast<void>(table.Begin(client.name(), 0));
+  EXPECT_EQ(later(), 4000 - ConnectionTable::kBytesOfCall - 10);
+  EXPECT_EQ(later(), 4000 - ConnectionTable::kBytesOfCall - 10);
 }
 
 TEST_F(ConnectionTableTest, NewBytesDoNotLastYet) {

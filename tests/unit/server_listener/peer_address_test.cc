@@ -51,6 +51,14 @@ TEST(PeerAddressTest, OtherFamiliesHaveNone) {
   EXPECT_FALSE(ToPeerAddress(end).has_value());
 }
 
+// A host has as many IPv6 addresses as it likes.
+TEST(PeerAddressTest, AGroupIsAWholeIpv4AndHalfOfAnIpv6Address) {
+  const AddressBytes ipv4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 7};
+  EXPECT_EQ(GroupOf(ipv4), ipv4);
+  const AddressBytes ipv6 = {0xfd, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  EXPECT_EQ(GroupOf(ipv6), (AddressBytes{0xfd, 1, 2, 3, 4, 5, 6, 7}));
+}
+
 TEST(AddressRangesTest, ContainsWhatItsRangesDo) {
   const std::vector<std::string> texts = {" 10.1.0.0/16", "192.168.7.9", "fd00::/8", "::1 "};
   const auto ranges = AddressRanges::Parse(texts);
