@@ -12,6 +12,7 @@
 #include "common/base/call_metadata.h"
 #include "common/base/printable.h"
 #include "server/methods.h"
+#include "server/proxied_identity.h"
 #include "server/rpc_status.h"
 
 namespace halograph::server {
@@ -60,6 +61,7 @@ class Call final : public grpc::ServerUnaryReactor {
         memory_(environment.buffers, logged_.peer),
         scope_{.memory = memory_,
                .limits = {.cancel = environment.ending, .deadline = DeadlineOf(*context, start_)}} {
+    logged_.identity = ProxiedIdentity(*context, of_connection_, environment.connections);
     environment_.metrics->Begin(method);
     if (WaitsLong(method)) {
       own_end_.emplace(environment.ending);
@@ -245,7 +247,7 @@ class Call final : public grpc::ServerUnaryReactor {
 
   const CallEnvironment environment_;
   grpc::CallbackServerContext* const context_;
-  const LoggedCall logged_;
+  LoggedCall logged_;
   grpc::ByteBuffer* const request_;
   const int64_t request_bytes_;
   const ConnectionTable::Call of_connection_;

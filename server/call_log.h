@@ -42,6 +42,8 @@ struct LoggedCall {
   std::string peer;  // as gRPC names it
   std::string host;
   std::string rank;  // "-": none
+  // As a trusted proxy says (server/proxied_identity.h); empty: none does.
+  std::string identity = {};
 };
 
 class CallLog {

@@ -22,7 +22,7 @@ THEN = ["docs/training.md", "docs/runs.md", "docs/models.md", "docs/samplers.md"
         "docs/operating.md"]
 RUN = FIRST + ALONE + THEN
 PAGES = RUN + ["docs/catgnn.md", "docs/checkpoints.md", "docs/gpu.md", "docs/inference.md", "docs/metrics.md",
-               "docs/performance.md", "docs/release-notes.md", "CONTRIBUTING.md"]
+               "docs/performance.md", "docs/release-notes.md", "docs/security.md", "CONTRIBUTING.md"]
 README_LINES = 150
 FOLDERS = "client|cmake|common|deploy|docs|partitioner|proto|server|tests|trainer"
 
