@@ -13,6 +13,7 @@
 #include "common/base/printable.h"
 #include "server/caller.h"
 #include "server/methods.h"
+#include "server/proxied_identity.h"
 #include "server/rpc_status.h"
 
 namespace halograph::server {
@@ -61,6 +62,7 @@ class Call final : public grpc::ServerUnaryReactor {
         memory_(environment.buffers, logged_.peer),
         scope_{.memory = memory_,
                .limits = {.cancel = environment.ending, .deadline = DeadlineOf(*context, start_)}} {
+    logged_.identity = ProxiedIdentity(*context, of_connection_, environment.connections);
     environment_.metrics->Begin(method);
     if (WaitsLong(method)) {
       own_end_.emplace(environment.ending);
@@ -119,7 +121,9 @@ class Call final : public grpc::ServerUnaryReactor {
 
   [[nodiscard]] Status FindCaller() {
     if (environment_.rights == nullptr) return OkStatus();
-    HG_ASSIGN_OR_RETURN(scope_.access, environment_.rights->Of(FactsOf(*context_)));
+    CallerFacts facts = FactsOf(*context_);
+    if (!logged_.identity.empty()) facts.certificate_names = {logged_.identity};
+    HG_ASSIGN_OR_RETURN(scope_.access, environment_.rights->Of(facts));
     logged_.principal = scope_.access.name();
     return OkStatus();
   }

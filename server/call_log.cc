@@ -39,10 +39,11 @@ std::string TraceText(const grpc::CallbackServerContext& context) {
 
 // Which call, for every line about one.
 std::string Name(const grpc::CallbackServerContext& context, const LoggedCall& call) {
-  return fmt::format("{} request {} rank {} trace {} from {}{}{}", MethodName(call.method),
+  return fmt::format("{} request {} rank {} trace {} from {}{}{}{}{}", MethodName(call.method),
                      Metadata(context, kRequestIdKey), call.rank, TraceText(context),
                      Printable(call.peer, kNameShown), call.principal.empty() ? "" : " as ",
-                     call.principal);
+                     call.principal, call.identity.empty() ? "" : " for ",
+                     Printable(call.identity, kNameShown));
 }
 
 }  // namespace

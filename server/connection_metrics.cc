@@ -26,6 +26,10 @@ std::vector<MetricReader> AddConnectionMetrics(MetricRegistry* metrics,
       {"halograph_server_accept_pauses_total", kNone,
        "Times that a connection had to wait since no descriptor was left."},
       {}, [table] { return static_cast<double>(table->counts().no_descriptors); }));
+  readers.push_back(metrics->ReadCounter(
+      {"halograph_server_ignored_identities_total", kNone,
+       "Calls with an identity from peers that are no trusted proxies."},
+      {}, [table] { return static_cast<double>(table->counts().ignored_identities); }));
   readers.push_back(metrics->ReadCounters(
       {"halograph_server_connections_refused_total", kNone,
        "Connections closed at once, by the bound that they exceed."},

@@ -283,6 +283,7 @@ ConnectionCounts ConnectionTable::counts() const {
   const MutexLock lock(accepting_);
   ConnectionCounts counts = counts_;
   counts.now = static_cast<int64_t>(entries_.size());
+  counts.ignored_identities = ignored_identities_.load(std::memory_order_relaxed);
   return counts;
 }
 

@@ -46,6 +46,7 @@ struct ConnectionCounts {
   int64_t refused_all = 0;      // beyond TableOptions::most
   int64_t refused_address = 0;  // beyond most_of_address
   int64_t no_descriptors = 0;   // times that there was none for a connection
+  int64_t ignored_identities = 0;
   std::array<int64_t, static_cast<size_t>(ShutReason::kEnd)> shut{};
 };
 
@@ -123,6 +124,9 @@ class ConnectionTable {
   // Shuts all, until gRPC has closed every one, but at most for `patience`. Whether none is left.
   bool End(std::chrono::nanoseconds patience);
 
+  // A call came with an identity that is not believed (server/proxied_identity.h).
+  void CountIgnoredIdentity() { ignored_identities_.fetch_add(1, std::memory_order_relaxed); }
+
   [[nodiscard]] bool empty() const { return size_.load(std::memory_order_relaxed) == 0; }
   [[nodiscard]] ConnectionCounts counts() const;
   [[nodiscard]] int64_t most() const { return options_.most; }
@@ -162,6 +166,7 @@ class ConnectionTable {
   std::chrono::steady_clock::time_point last_look_ HG_GUARDED_BY(accepting_);
   ConnectionCounts counts_ HG_GUARDED_BY(accepting_);
   std::atomic<int64_t> size_ = 0;
+  std::atomic<int64_t> ignored_identities_ = 0;
 
   Mutex naming_;  // after accepting_
   std::unordered_map<std::string_view, std::shared_ptr<Counted>> by_peer_ HG_GUARDED_BY(naming_);

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::seconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr char kPush[] = "/halograph.v1.KVService/Push";
+constexpr char kPushMethod[] = "/halograph.v1.KVService/Push";
 // All that an address may have, but of loopback: so many are enough.
 constexpr int kManyConnections = 64;
 constexpr size_t kMostMemory = 200 << 20;
@@ -252,14 +252,14 @@ class HonestLoadTest : public AttackBase {
     };
     // It does not parse: what matters is what crosses the wire.
     const std::string push(static_cast<size_t>(Options().max_message_bytes) - 1024, '\xff');
-    for (int i = 0; i < 8; ++i) client(kPush, push, true);
+    for (int i = 0; i < 8; ++i) client(kPushMethod, push, true);
     client(kStats, "", false);
     std::string ids;
     for (char id = 0; id < 60; ++id) ids += std::string({id, 0, 0, 0, 0, 0, 0, 0});
     const std::string pull =
         "\x12\x05paper\x1a\x04"
         "feat\x22" +
-        std::string(1, static_cast<char>(ids.size() & 0x7f | 0x80)) +
+        std::string(1, static_cast<char>((ids.size() & 0x7f) | 0x80)) +
         std::string(1, static_cast<char>(ids.size() >> 7)) + ids;
     PullInFlight(pull, done);
     over = true;
