@@ -43,7 +43,6 @@ struct LoggedCall {
   std::string host;
   std::string rank;            // "-": none
   std::string principal = {};  // empty: there is no policy, or it is nobody
-  std::string rank;            // "-": none
   // As a trusted proxy says (server/proxied_identity.h); empty: none does.
   std::string identity = {};
 };

@@ -60,10 +60,7 @@ class HealthService::Impl final : public grpc::Service {
     MarkMethodRawCallback(
         0, new grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
                [this](grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                      grpc::ByteBuffer* reply) {
-                 return new Checked(CountedCall(*context, *request),
-                                    Check(*context, *request, reply));
-               }));
+                      grpc::ByteBuffer* reply) { return Answer(*context, *request, reply); }));
     AddMethod(new RpcServiceMethod(kWatchPath, RpcServiceMethod::SERVER_STREAMING, nullptr));
     MarkMethodRawCallback(
         1, new grpc::internal::CallbackServerStreamingHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
@@ -109,6 +106,10 @@ class HealthService::Impl final : public grpc::Service {
     if (may_) HG_RETURN_IF_ERROR(may_(context));
     return ServiceAskedAbout(request);
   }
+  // Of a Check; it deletes itself.
+  [[nodiscard]] grpc::ServerUnaryReactor* Answer(const grpc::CallbackServerContext& context,
+                                                 const grpc::ByteBuffer& request,
+                                                 grpc::ByteBuffer* reply) const;
   [[nodiscard]] Status Check(const grpc::CallbackServerContext& context,
                              const grpc::ByteBuffer& request, grpc::ByteBuffer* reply) const;
   // A watch, which deletes itself.
@@ -213,6 +214,12 @@ class HealthService::Impl::Watch final : public grpc::ServerWriteReactor<grpc::B
   grpc::ByteBuffer message_;   // of the write under way
   std::optional<Status> end_;  // changed under the lock, and not once finished_ is set
 };
+
+grpc::ServerUnaryReactor* HealthService::Impl::Answer(const grpc::CallbackServerContext& context,
+                                                      const grpc::ByteBuffer& request,
+                                                      grpc::ByteBuffer* reply) const {
+  return new Checked(CountedCall(context, request), Check(context, request, reply));
+}
 
 Status HealthService::Impl::Check(const grpc::CallbackServerContext& context,
                                   const grpc::ByteBuffer& request, grpc::ByteBuffer* reply) const {

@@ -9,9 +9,9 @@
 namespace halograph::server {
 namespace {
 
-class Refusal final : public grpc::ServerGenericBidiReactor {
+class UnknownCall final : public grpc::ServerGenericBidiReactor {
  public:
-  Refusal(ConnectionTable::Call call, const Status& status) : call_(std::move(call)) {
+  UnknownCall(ConnectionTable::Call call, const Status& status) : call_(std::move(call)) {
     Finish(ToGrpc(status));
   }
   void OnDone() override { delete this; }
@@ -29,7 +29,7 @@ grpc::ServerGenericBidiReactor* UnknownMethods::CreateReactor(
     bytes += static_cast<int64_t>(key.size() + value.size());
   }
   const std::string name = Printable(context->method(), kNameShown);
-  return new Refusal(
+  return new UnknownCall(
       connections_.Begin(context->peer(), bytes),
       MakeStatus(absl::StatusCode::kUnimplemented, "this server has no method " + name));
 }
