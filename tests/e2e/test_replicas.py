@@ -237,5 +237,31 @@ class RestartTest(DisturbedBase):
         self.restart_one([1], 1, world_size=2)
 
 
+class MovedTest(DisturbedBase):
+    def listed(self, addresses):
+        """--servers of a file that lists them, whole at every moment."""
+        path = self.box.folder / "servers"
+        path.with_suffix(".new").write_text("\n".join(addresses))
+        path.with_suffix(".new").rename(path)
+        return f"@{path}"
+
+    def test_a_server_that_comes_back_elsewhere_changes_no_number(self):
+        servers, addresses = self.box.servers(self.graph, [0, 1])
+        log = self.box.folder / "log.jsonl"
+        trainer = self.box.start("halograph-train", *options(
+            servers=self.listed(addresses), log=log, epochs=ENDLESS, timeout="10m", **RUN))
+        self.await_epochs(log, [trainer], 1)
+        servers[1].signal(signal.SIGKILL)
+        servers[1].wait()
+        (moved,) = self.box.servers(self.graph, [1])[1]
+        words = self.listed([moved, addresses[0]])
+        wait_until(lambda: f"has moved to {moved}" in trainer.err or not trainer.running(), "the move")
+        epochs = self.await_epochs(log, [trainer], num_epochs(log) + 1)
+        status = must(self.box.run("halograph-ctl", "status", "--servers", words, "--json"))
+        self.assertEqual([moved, addresses[0]], [server["address"] for server in json.loads(status.out)])
+        trainer.end()
+        self.assertAsUndisturbed(log, epochs, graph=self.graph, **RUN)
+
+
 if __name__ == "__main__":
     programs.main()
