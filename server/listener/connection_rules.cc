@@ -13,6 +13,7 @@ using Rows = std::vector<const ConnectionRow*>;
 void TakeLargest(int64_t ConnectionRow::*figure, int64_t bound, Offence offence, Rows* rows,
                  std::vector<Offender>* offenders) {
   int64_t sum = 0;
+  if (offence == Offence::kCalls && !rows->empty() && rows->front()->calls_alone) return;
   for (const ConnectionRow* row : *rows) sum += row->*figure;
   if (sum <= bound) return;
   std::sort(rows->begin(), rows->end(), [figure](const ConnectionRow* a, const ConnectionRow* b) {

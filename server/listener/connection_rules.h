@@ -18,6 +18,7 @@ struct ConnectionRow {
   uint64_t id = 0;
   AddressBytes address{};
   bool alone = false;         // a trusted proxy's: its address is that of many clients
+  bool calls_alone = false;   // so are its calls: loopback's, as all programs of a machine have it
   int64_t calls = 0;          // begun and not ended
   int64_t bytes = 0;          // received, that no call accounts for; at least 0
   int64_t lasting_bytes = 0;  // the lesser of that and what it was at the look before

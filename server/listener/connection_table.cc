@@ -131,10 +131,11 @@ void ConnectionTable::Add(int fd, const PeerAddress& peer) {
   const uint64_t id = next_id_++;
   by_fd_[fd] = id;
   ++of_address_[peer.address];
-  entries_.emplace(
-      id,
-      Entry{
-          .fd = fd, .inode = InodeOf(fd), .address = peer.address, .counted = std::move(counted)});
+  entries_.emplace(id, Entry{.fd = fd,
+                             .inode = InodeOf(fd),
+                             .address = peer.address,
+                             .free_loopback = peer.loopback && options_.loopback_is_free,
+                             .counted = std::move(counted)});
   ++counts_.accepted;
   if (size_.fetch_add(1, std::memory_order_relaxed) == 0 && on_first_) on_first_();
 }
@@ -216,6 +217,7 @@ std::vector<ConnectionRow> ConnectionTable::Look() {
     rows.push_back({.id = id,
                     .address = entry.address,
                     .alone = counted.from_proxy,
+                    .calls_alone = entry.free_loopback,
                     .calls = counted.calls.load(std::memory_order_relaxed),
                     .bytes = bytes,
                     .lasting_bytes = std::min(bytes, entry.bytes_before)});

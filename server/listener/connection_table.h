@@ -141,6 +141,7 @@ class ConnectionTable {
     int fd = -1;
     ino_t inode = 0;
     AddressBytes address{};
+    bool free_loopback = false;
     std::shared_ptr<Counted> counted;
     int64_t bytes_before = 0;
   };

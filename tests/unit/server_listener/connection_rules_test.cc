@@ -75,6 +75,13 @@ TEST(ConnectionRulesTest, ThoseOfATrustedProxyAreCountedByThemselves) {
             std::set<uint64_t>({3}));
 }
 
+TEST(ConnectionRulesTest, CallsOfLoopbackAreCountedByConnectionAlone) {
+  EXPECT_EQ(Ids({{.id = 1, .address = Address(1), .calls_alone = true, .calls = 9},
+                 {.id = 2, .address = Address(1), .calls_alone = true, .calls = 9},
+                 {.id = 3, .address = Address(1), .calls_alone = true, .calls = 11}}),
+            std::set<uint64_t>({3}));
+}
+
 TEST(ConnectionRulesTest, BothSumsOfAnAddressChooseAConnectionOnce) {
   EXPECT_EQ(Ids({{.id = 1, .address = Address(1), .calls = 9, .bytes = 90, .lasting_bytes = 90},
                  {.id = 2, .address = Address(1), .calls = 8, .bytes = 80, .lasting_bytes = 80}}),
