@@ -72,6 +72,9 @@ class Call final : public grpc::ServerUnaryReactor {
   }
 
   void Start() {
+    if (of_connection_.shut()) {
+      return EndRefused(Refusal::kQueueFull, Unavailable("the connection was shut down"));
+    }
     if (Status status = FindCaller(); !status.ok()) return End(status);
     if (Status status = CheckSize(); !status.ok()) return End(status);
     if (Status status = CheckGraph(); !status.ok()) return End(status);

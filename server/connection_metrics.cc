@@ -37,7 +37,8 @@ std::vector<MetricReader> AddConnectionMetrics(MetricRegistry* metrics,
         const ConnectionCounts counts = table->counts();
         return std::vector<MetricSample>{
             {{"connections"}, static_cast<double>(counts.refused_all)},
-            {{"connections_per_address"}, static_cast<double>(counts.refused_address)}};
+            {{"connections_per_address"}, static_cast<double>(counts.refused_address)},
+            {{"just_shut"}, static_cast<double>(counts.refused_penalty)}};
       }));
   readers.push_back(metrics->ReadCounters(
       {"halograph_server_connections_shut_total", kNone, "Connections shut down, and why."},

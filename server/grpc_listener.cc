@@ -8,6 +8,10 @@
 namespace halograph::server {
 namespace {
 
+// What gRPC takes from a socket at once, and works off before anybody can end the connection: two
+// thousand streams of those that are reset at once.
+constexpr int kMostBytesOfRead = 64 << 10;
+
 int Milliseconds(std::chrono::nanoseconds time) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
 }
@@ -22,8 +26,10 @@ TableOptions ToTableOptions(const ServerOptions& options) {
 }
 
 ConnectionBounds ToConnectionBounds(const ServerOptions& options) {
-  // Twice of what gRPC takes in for requests that it cannot hand over yet.
-  return {.bytes = options.UnaccountedBytes(), .all_bytes = 2 * options.UnaccountedBytes()};
+  const int64_t bytes = options.UnaccountedBytes();
+  return {.bytes = bytes,
+          .address_bytes = ServerOptions::kOfAnAddress * bytes,
+          .all_bytes = 2 * ServerOptions::kOfAnAddress * bytes};
 }
 
 void GrpcListener::AddTo(grpc::ServerBuilder* builder,
@@ -33,6 +39,7 @@ void GrpcListener::AddTo(grpc::ServerBuilder* builder,
   acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
       Experimental::ExternalConnectionType::FROM_FD, std::move(credentials));
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Milliseconds(kHandshake));
+  builder->AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMostBytesOfRead);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options.keepalive));
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kPingAnswer));
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);

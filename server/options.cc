@@ -125,9 +125,7 @@ int64_t ServerOptions::Connections() const {
 }
 
 int64_t ServerOptions::UnaccountedBytes() const {
-  // More than gRPC takes in of requests that it cannot hand over yet.
-  return unaccounted_bytes > 0 ? unaccounted_bytes
-                               : (kQuotaInRequestMemories + 1) * RequestMemory();
+  return unaccounted_bytes > 0 ? unaccounted_bytes : RequestMemory() + RequestMemory() / 4;
 }
 
 AddressRanges ServerOptions::TrustedProxies() const {
@@ -166,11 +164,12 @@ void AddConnectionRows(OptionTable& rows, ServerOptions* o) {
            "connections of one address, but of loopback and of --trusted-proxies; beyond: closed "
            "at once")
       .Range(1, 1 << 20);
-  rows.AddBytes("unaccounted-bytes", &o->unaccounted_bytes,
-                "bytes that a connection, or all those of an address, may have sent that belong to "
-                "no call; beyond, or beyond twice that of all addresses: the one with most is shut "
-                "down")
-      .DefaultText("5 times --request-memory");
+  rows.AddBytes(
+          "unaccounted-bytes", &o->unaccounted_bytes,
+          "bytes that a connection may have sent that belong to no call, for longer than a "
+          "second; those of an address 5 times as many, and all 10 times; beyond: the one with "
+          "most is shut down")
+      .DefaultText("1.25 times --request-memory");
   rows.Add("trusted-proxies", &o->trusted_proxies,
            "addresses of proxies that stand for many clients, and whose x-halograph-identity is "
            "believed")

@@ -89,6 +89,8 @@ struct ServerOptions {
   [[nodiscard]] int64_t Connections() const;
   // Of requests, gRPC takes in so many times RequestMemory() at most before anybody here sees them.
   static constexpr int64_t kQuotaInRequestMemories = 4;
+  // So many times UnaccountedBytes() are more than that.
+  static constexpr int64_t kOfAnAddress = 5;
   [[nodiscard]] int64_t UnaccountedBytes() const;
   [[nodiscard]] AddressRanges TrustedProxies() const;
   // By itself a server that guards anything does not reflect.

@@ -84,10 +84,10 @@ void AcceptLoop::TellOfRefused() {
   if (now - told_of_refused_ < kRefusalsPause) return;
   told_of_refused_ = now;
   const ConnectionCounts counts = table_.counts();
-  const int64_t refused = counts.refused_all + counts.refused_address;
+  const int64_t refused = counts.refused_all + counts.refused_address + counts.refused_penalty;
   spdlog::warn(
       "{} connections refused: there are {} of at most {} (--connections), or those of one address "
-      "are as many as --connections-per-address allows",
+      "are as many as --connections-per-address allows, or one of them was just shut down",
       refused - std::exchange(refused_before_, refused), counts.now, table_.most());
 }
 

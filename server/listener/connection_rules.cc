@@ -13,6 +13,7 @@ using Rows = std::vector<const ConnectionRow*>;
 void TakeLargest(int64_t ConnectionRow::*figure, int64_t bound, Offence offence, Rows* rows,
                  std::vector<Offender>* offenders) {
   int64_t sum = 0;
+  if (offence == Offence::kCalls && !rows->empty() && rows->front()->calls_alone) return;
   for (const ConnectionRow* row : *rows) sum += row->*figure;
   if (sum <= bound) return;
   std::sort(rows->begin(), rows->end(), [figure](const ConnectionRow* a, const ConnectionRow* b) {
@@ -38,7 +39,7 @@ std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
   for (const ConnectionRow& row : rows) {
     if (row.calls > bounds.calls) {
       offenders.push_back({row.id, Offence::kCalls, row.calls});
-    } else if (row.bytes > bounds.bytes) {
+    } else if (row.lasting_bytes > bounds.bytes || row.bytes > bounds.address_bytes) {
       offenders.push_back({row.id, Offence::kBytes, row.bytes});
     } else {
       (row.alone ? all : by_address[row.address]).push_back(&row);
@@ -46,7 +47,7 @@ std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
   }
   for (auto& [address, of_address] : by_address) {
     TakeLargest(&ConnectionRow::calls, bounds.calls, Offence::kCalls, &of_address, &offenders);
-    TakeLargest(&ConnectionRow::lasting_bytes, bounds.bytes, Offence::kBytes, &of_address,
+    TakeLargest(&ConnectionRow::lasting_bytes, bounds.address_bytes, Offence::kBytes, &of_address,
                 &offenders);
     all.insert(all.end(), of_address.begin(), of_address.end());
   }

@@ -19,15 +19,17 @@ struct ConnectionRow {
   uint64_t id = 0;
   AddressBytes address{};
   bool alone = false;         // a trusted proxy's: its address is that of many clients
+  bool calls_alone = false;   // so are its calls: loopback's, as all programs of a machine have it
   int64_t calls = 0;          // begun and not ended
   int64_t bytes = 0;          // received, that no call accounts for; at least 0
-  int64_t lasting_bytes = 0;  // the lesser of that and what it was at the look before
+  int64_t lasting_bytes = 0;  // the least that they were for a while (ConnectionTable::kLasts)
 };
 
 struct ConnectionBounds {
   int64_t calls = 1024;
-  int64_t bytes = 20 << 20;
-  int64_t all_bytes = std::numeric_limits<int64_t>::max();  // of all addresses together
+  int64_t bytes = 20 << 20;           // of a connection, that last
+  int64_t address_bytes = 100 << 20;  // of those of an address, that last; of a connection, at once
+  int64_t all_bytes = std::numeric_limits<int64_t>::max();  // of all together, that last
 };
 
 enum class Offence : uint8_t { kCalls, kBytes };
@@ -40,10 +42,9 @@ struct Offender {
 };
 
 // Those beyond a bound: first each by itself. Then, of an address whose other connections together
-// exceed it, those with most, until the rest does not; connections that stand alone are left out of
-// this, and of bytes only those that last count: many honest clients of one machine may send a
-// request each at the same moment, which is gone at the next look. Then the same of the bytes of
-// all that are left. Each id once, in no order.
+// exceed its bound, those with most, until the rest does not; connections that stand alone are left
+// out of this. Then the same of the bytes of all that are left. Bytes count that last: honest
+// requests that are under way are gone after a while. Each id once, in no order.
 [[nodiscard]] std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
                                                     const ConnectionBounds& bounds);
 

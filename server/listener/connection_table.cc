@@ -17,6 +17,8 @@
 namespace halograph::server {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 // Between two searches of the whole table for room.
 constexpr std::chrono::milliseconds kSearchPause{10};
 // Between two looks whether gRPC has closed all.
@@ -92,6 +94,13 @@ void ConnectionTable::ForgetClosed(const Chosen& chosen) {
 }
 
 bool ConnectionTable::HasRoom(const PeerAddress& peer) {
+  if (const auto found = penalties_.find(GroupOf(peer.address)); found != penalties_.end()) {
+    if (std::chrono::steady_clock::now() < found->second) {
+      ++counts_.refused_penalty;
+      return false;
+    }
+    penalties_.erase(found);
+  }
   const auto full = [&]() HG_REQUIRES(accepting_) {
     return static_cast<int64_t>(entries_.size()) >= options_.most;
   };
@@ -134,6 +143,7 @@ void ConnectionTable::Add(int fd, const PeerAddress& peer) {
   entries_.emplace(id, Entry{.fd = fd,
                              .inode = InodeOf(fd),
                              .address = GroupOf(peer.address),
+                             .free_loopback = peer.loopback && options_.loopback_is_free,
                              .counted = std::move(counted)});
   ++counts_.accepted;
   if (size_.fetch_add(1, std::memory_order_relaxed) == 0 && on_first_) on_first_();
@@ -185,7 +195,10 @@ ConnectionTable::Call ConnectionTable::Begin(std::string_view peer, int64_t byte
     if (found == by_peer_.end()) return {};
     counted = found->second;
   }
-  counted->calls.fetch_add(1, std::memory_order_relaxed);
+  const int64_t before = counted->calls.fetch_add(1, std::memory_order_relaxed);
+  if (before >= options_.most_calls && !counted->shut.load(std::memory_order_relaxed)) {
+    ShutFor(counted, ShutReason::kCalls);
+  }
   counted->accounted.fetch_add(bytes + bytes / kReadBytesPerByte + kBytesOfCall,
                                std::memory_order_relaxed);
   return Call(std::move(counted));
@@ -202,10 +215,12 @@ std::vector<ConnectionRow> ConnectionTable::Look(std::chrono::steady_clock::time
   const MutexLock lock(accepting_);
   const int64_t forgiven = ForgivenSince(std::exchange(last_look_, now), now);
   ForgetClosed([](const Entry&) { return true; });
+  std::erase_if(penalties_,
+                [time = Clock::now()](const auto& penalty) { return penalty.second <= time; });
   std::vector<ConnectionRow> rows;
   rows.reserve(entries_.size());
   for (auto& [id, entry] : entries_) {
-    if (entry.shut) continue;
+    if (entry.counted->shut) continue;
     // Read first: a call that begins meanwhile is accounted for too early, not too late.
     const Traffic traffic = TrafficOf(entry.fd);
     Counted& counted = *entry.counted;
@@ -220,26 +235,52 @@ std::vector<ConnectionRow> ConnectionTable::Look(std::chrono::steady_clock::time
       bytes = -options_.most_credit;
     }
     bytes = std::max<int64_t>(bytes, 0);
+    if (now == Clock::time_point() || now - entry.lasts_since >= kLasts) {
+      entry.lasts_since = now;
+      entry.least_before = std::exchange(entry.least, bytes);
+    }
+    entry.least = std::min(entry.least, bytes);
     rows.push_back({.id = id,
                     .address = entry.address,
                     .alone = counted.from_proxy,
+                    .calls_alone = entry.free_loopback,
                     .calls = counted.calls.load(std::memory_order_relaxed),
                     .bytes = bytes,
-                    .lasting_bytes = std::min(bytes, entry.bytes_before)});
-    entry.bytes_before = bytes;
+                    .lasting_bytes = std::min(entry.least, entry.least_before)});
   }
   return rows;
 }
 
-bool ConnectionTable::ShutOne(Entry* entry, ShutReason reason) {
-  if (!IsThere(*entry)) return false;
+bool ConnectionTable::ShutOne(const Entry& entry, ShutReason reason) {
+  if (!IsThere(entry)) return false;
   // One that was reset has no peer any more, and is not shut either.
-  const std::optional<PeerAddress> peer = PeerOf(entry->fd);
-  if (!peer.has_value() || peer->name != entry->counted->peer) return false;
-  shutdown(entry->fd, SHUT_RDWR);
-  entry->shut = true;
+  const std::optional<PeerAddress> peer = PeerOf(entry.fd);
+  if (!peer.has_value() || peer->name != entry.counted->peer) return false;
+  const bool by_rule = reason == ShutReason::kCalls || reason == ShutReason::kBytes;
+  if (by_rule) {
+    // Drops, too, what was received and not yet read, which may be megabytes of more of it.
+    sockaddr nowhere{};
+    nowhere.sa_family = AF_UNSPEC;
+    static_cast<void>(connect(entry.fd, &nowhere, sizeof(nowhere)));
+    if (!entry.counted->from_proxy) {
+      penalties_[entry.address] = std::chrono::steady_clock::now() + options_.penalty;
+    }
+  }
+  shutdown(entry.fd, SHUT_RDWR);
+  entry.counted->shut = true;
   if (reason != ShutReason::kEnd) ++counts_.shut[static_cast<size_t>(reason)];
   return true;
+}
+
+void ConnectionTable::ShutFor(const std::shared_ptr<Counted>& counted, ShutReason reason) {
+  const MutexLock lock(accepting_);
+  if (counted->shut) return;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.counted == counted) {
+      ShutOne(entry, reason);
+      return;
+    }
+  }
 }
 
 int ConnectionTable::Shut(std::span<const Offender> offenders) {
@@ -250,7 +291,7 @@ int ConnectionTable::Shut(std::span<const Offender> offenders) {
     if (entry == entries_.end()) continue;
     const ShutReason reason =
         offender.offence == Offence::kCalls ? ShutReason::kCalls : ShutReason::kBytes;
-    if (ShutOne(&entry->second, reason)) ++shut;
+    if (ShutOne(entry->second, reason)) ++shut;
   }
   return shut;
 }
@@ -260,7 +301,7 @@ int ConnectionTable::Shut(const std::set<std::string>& peers) {
   const MutexLock lock(accepting_);
   int shut = 0;
   for (auto& [id, entry] : entries_) {
-    if (peers.count(entry.counted->peer) > 0 && ShutOne(&entry, ShutReason::kUnread)) ++shut;
+    if (peers.count(entry.counted->peer) > 0 && ShutOne(entry, ShutReason::kUnread)) ++shut;
   }
   return shut;
 }
@@ -272,7 +313,7 @@ bool ConnectionTable::End(std::chrono::nanoseconds patience) {
       const MutexLock lock(accepting_);
       ForgetClosed([](const Entry&) { return true; });
       if (entries_.empty()) return true;
-      for (auto& [id, entry] : entries_) ShutOne(&entry, ShutReason::kEnd);
+      for (auto& [id, entry] : entries_) ShutOne(entry, ShutReason::kEnd);
     }
     if (std::chrono::steady_clock::now() >= give_up) return false;
     std::this_thread::sleep_for(kEndPause);

@@ -34,6 +34,10 @@ struct TableOptions {
   int64_t most_of_address = 64;    // but of loopback and of trusted proxies
   bool loopback_is_free = true;    // else its addresses count as others do
   int64_t most_credit = 20 << 20;  // bytes that calls may account for before they are received
+  int64_t most_calls = 1024;       // begun and not ended, of a connection; beyond: shut at once
+  // How long nobody connects anew from the address of a connection that a rule has shut, but from a
+  // trusted proxy's: else who takes too much takes it again and again.
+  std::chrono::nanoseconds penalty = std::chrono::seconds(1);
   AddressRanges trusted_proxies = {};
 };
 
@@ -45,6 +49,7 @@ struct ConnectionCounts {
   int64_t accepted = 0;
   int64_t refused_all = 0;      // beyond TableOptions::most
   int64_t refused_address = 0;  // beyond most_of_address
+  int64_t refused_penalty = 0;  // since a connection of the address was shut
   int64_t no_descriptors = 0;   // times that there was none for a connection
   int64_t ignored_identities = 0;
   std::array<int64_t, static_cast<size_t>(ShutReason::kEnd)> shut{};
@@ -60,6 +65,7 @@ class ConnectionTable {
     std::atomic<int64_t> calls = 0;
     std::atomic<int64_t> ended = 0;
     std::atomic<int64_t> accounted = 0;
+    std::atomic<bool> shut = false;
   };
 
  public:
@@ -73,6 +79,10 @@ class ConnectionTable {
 
     // Whether its connection is a trusted proxy's.
     [[nodiscard]] bool from_proxy() const { return counted_ != nullptr && counted_->from_proxy; }
+    // Whether its connection was shut: the call is not worth any work.
+    [[nodiscard]] bool shut() const {
+      return counted_ != nullptr && counted_->shut.load(std::memory_order_relaxed);
+    }
 
    private:
     friend class ConnectionTable;
@@ -87,6 +97,9 @@ class ConnectionTable {
   // Requests that never came to a call (too large, cancelled halfway) are forgotten: as many bytes
   // as calls may account for beforehand, in so long, while calls of the connection end.
   static constexpr std::chrono::minutes kForgetsAll{10};
+  // Bytes last that were there for so long, and up to twice as long: a request of an honest client
+  // is a call by then, or was not much.
+  static constexpr std::chrono::seconds kLasts{1};
 
   explicit ConnectionTable(TableOptions options);
   ConnectionTable(const ConnectionTable&) = delete;
@@ -109,12 +122,13 @@ class ConnectionTable {
   [[nodiscard]] Accepted Accept(int listener);
 
   // A call of this peer, as gRPC names it, begins; its message and metadata have `bytes`. Of a peer
-  // that is not in the table the call counts nowhere.
+  // that is not in the table the call counts nowhere. A connection that has more than
+  // TableOptions::most_calls then is shut.
   [[nodiscard]] Call Begin(std::string_view peer, int64_t bytes);
 
   // Forgets those that gRPC has closed; what the others are now, but those that were shut. What
   // gRPC has not taken from the system yet does not count. Without a time nothing is forgotten
-  // (kForgetsAll).
+  // (kForgetsAll), and what was there at the last look lasts.
   [[nodiscard]] std::vector<ConnectionRow> Look(std::chrono::steady_clock::time_point now = {});
 
   // Shuts the sockets of these, upon which gRPC ends their calls and closes them. Returns how many
@@ -136,10 +150,13 @@ class ConnectionTable {
     int fd = -1;
     ino_t inode = 0;
     AddressBytes address{};  // its group
+    bool free_loopback = false;
     std::shared_ptr<Counted> counted;
-    bool shut = false;
-    int64_t bytes_before = 0;  // at the last look
-    int64_t ended_before = 0;
+    // The least bytes since `lasts_since`, and in the time before.
+    int64_t least = 0;
+    int64_t least_before = 0;
+    std::chrono::steady_clock::time_point lasts_since = {};
+    int64_t ended_before = 0;  // at the last look
   };
   using Entries = std::map<uint64_t, Entry>;  // by id
 
@@ -152,7 +169,8 @@ class ConnectionTable {
   Entries::iterator Forget(Entries::iterator entry) HG_REQUIRES(accepting_);
   template <typename Chosen>
   void ForgetClosed(const Chosen& chosen) HG_REQUIRES(accepting_);
-  bool ShutOne(Entry* entry, ShutReason reason) HG_REQUIRES(accepting_);
+  bool ShutOne(const Entry& entry, ShutReason reason) HG_REQUIRES(accepting_);
+  void ShutFor(const std::shared_ptr<Counted>& counted, ShutReason reason);
 
   const TableOptions options_;
   std::function<void()> on_first_;
@@ -161,6 +179,9 @@ class ConnectionTable {
   Entries entries_ HG_GUARDED_BY(accepting_);
   std::unordered_map<int, uint64_t> by_fd_ HG_GUARDED_BY(accepting_);
   std::map<AddressBytes, int64_t> of_address_ HG_GUARDED_BY(accepting_);
+  // Addresses that have a penalty, and its end.
+  std::map<AddressBytes, std::chrono::steady_clock::time_point> penalties_
+      HG_GUARDED_BY(accepting_);
   uint64_t next_id_ HG_GUARDED_BY(accepting_) = 1;
   std::chrono::steady_clock::time_point last_search_ HG_GUARDED_BY(accepting_);
   std::chrono::steady_clock::time_point last_look_ HG_GUARDED_BY(accepting_);

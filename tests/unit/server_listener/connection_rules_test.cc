@@ -7,7 +7,7 @@
 namespace halograph::server {
 namespace {
 
-constexpr ConnectionBounds kBounds{.calls = 10, .bytes = 100};
+constexpr ConnectionBounds kBounds{.calls = 10, .bytes = 95, .address_bytes = 100};
 
 AddressBytes Address(uint8_t last) {
   AddressBytes address{};
@@ -25,8 +25,7 @@ std::set<uint64_t> Ids(const std::vector<ConnectionRow>& rows) {
 
 TEST(ConnectionRulesTest, ABoundItselfMayBeReached) {
   EXPECT_EQ(Ids({}), std::set<uint64_t>());
-  EXPECT_EQ(Ids({{.id = 1, .calls = 10, .bytes = 100, .lasting_bytes = 100}}),
-            std::set<uint64_t>());
+  EXPECT_EQ(Ids({{.id = 1, .calls = 10, .bytes = 100, .lasting_bytes = 95}}), std::set<uint64_t>());
 }
 
 TEST(ConnectionRulesTest, AConnectionBeyondABoundIsChosenAtOnce) {
@@ -63,7 +62,7 @@ TEST(ConnectionRulesTest, OneThatGoesForItselfDoesNotBurdenTheOthersOfItsAddress
 }
 
 TEST(ConnectionRulesTest, OfAllAddressesThoseWithMostGoUntilTheRestIsWithinTheBound) {
-  const ConnectionBounds bounds{.calls = 10, .bytes = 100, .all_bytes = 150};
+  const ConnectionBounds bounds{.calls = 10, .bytes = 95, .address_bytes = 100, .all_bytes = 150};
   const std::vector<ConnectionRow> rows = {
       {.id = 1, .address = Address(1), .bytes = 60, .lasting_bytes = 60},
       {.id = 2, .address = Address(2), .bytes = 90, .lasting_bytes = 90},
@@ -81,9 +80,16 @@ TEST(ConnectionRulesTest, BytesOfOneLookAloneDoNotSumUp) {
 }
 
 TEST(ConnectionRulesTest, ThoseOfATrustedProxyAreCountedByThemselves) {
-  EXPECT_EQ(Ids({{.id = 1, .address = Address(1), .alone = true, .calls = 9, .lasting_bytes = 99},
-                 {.id = 2, .address = Address(1), .alone = true, .calls = 9, .lasting_bytes = 99},
+  EXPECT_EQ(Ids({{.id = 1, .address = Address(1), .alone = true, .calls = 9, .lasting_bytes = 95},
+                 {.id = 2, .address = Address(1), .alone = true, .calls = 9, .lasting_bytes = 95},
                  {.id = 3, .address = Address(1), .alone = true, .calls = 11}}),
+            std::set<uint64_t>({3}));
+}
+
+TEST(ConnectionRulesTest, CallsOfLoopbackAreCountedByConnectionAlone) {
+  EXPECT_EQ(Ids({{.id = 1, .address = Address(1), .calls_alone = true, .calls = 9},
+                 {.id = 2, .address = Address(1), .calls_alone = true, .calls = 9},
+                 {.id = 3, .address = Address(1), .calls_alone = true, .calls = 11}}),
             std::set<uint64_t>({3}));
 }
 

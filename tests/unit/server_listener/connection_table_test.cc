@@ -243,6 +243,47 @@ TEST_F(ConnectionTableTest, LoopbackAndTrustedProxiesMayHaveMore) {
   EXPECT_FALSE(open.Begin(three.name(), 0).from_proxy());
 }
 
+TEST_F(ConnectionTableTest, MoreCallsThanMayBeShutTheirConnectionAtOnce) {
+  ConnectionTable table({.most_calls = 2});
+  const LoopbackClient client(listening_.port);
+  Take(&table);
+  const ConnectionTable::Call one = table.Begin(client.name(), 0);
+  const ConnectionTable::Call two = table.Begin(client.name(), 0);
+  EXPECT_FALSE(two.shut());
+  const ConnectionTable::Call three = table.Begin(client.name(), 0);
+  EXPECT_TRUE(three.shut());
+  EXPECT_TRUE(client.IsClosed());
+  EXPECT_EQ(table.counts().shut[static_cast<size_t>(ShutReason::kCalls)], 1);
+}
+
+TEST_F(ConnectionTableTest, WhatAnOffenderHasSentIsDropped) {
+  ConnectionTable table({});
+  const LoopbackClient client(listening_.port);
+  const int fd = Take(&table);
+  client.Send(5000);
+  LookUntil(&table, 5000);
+  const std::vector<Offender> offenders = {{.id = table.Look()[0].id, .offence = Offence::kBytes}};
+  EXPECT_EQ(table.Shut(offenders), 1);
+  char byte = 0;
+  EXPECT_LE(recv(fd, &byte, 1, 0), 0);
+}
+
+TEST_F(ConnectionTableTest, NobodyConnectsFromAnOffendersAddressForAWhile) {
+  ConnectionTable table({.most_calls = 0, .penalty = std::chrono::hours(1)});
+  const LoopbackClient client(listening_.port), again(listening_.port);
+  const LoopbackClient other(listening_.port, "127.0.0.2");
+  Take(&table);
+  static_cast<void>(table.Begin(client.name(), 0));
+  EXPECT_EQ(Take(&table), -1);
+  EXPECT_GE(Take(&table), 0);  // another address
+  EXPECT_EQ(table.counts().refused_penalty, 1);
+  ConnectionTable forgiving({.most_calls = 0, .penalty = std::chrono::nanoseconds(0)});
+  const LoopbackClient first(listening_.port), second(listening_.port);
+  EXPECT_GE(Take(&forgiving), 0);
+  static_cast<void>(forgiving.Begin(first.name(), 0));
+  EXPECT_GE(Take(&forgiving), 0);
+}
+
 TEST_F(ConnectionTableTest, EndShutsAllAndWaitsUntilTheyAreClosed) {
   ConnectionTable table({});
   const LoopbackClient client(listening_.port);
