@@ -9,6 +9,9 @@
 namespace halograph::sim {
 namespace {
 
+// Pushes that were in progress together come in any order: of nine there are 362,880.
+constexpr int64_t kMostTries = 60'000;
+
 bool RefusedForGood(const Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kNotFound:
@@ -108,7 +111,7 @@ class ServerHistory::OrderSearch {
 
  private:
   bool AtGap(int64_t lsn, const StoreModel& model) {
-    for (size_t i = 0; i < candidates_.size() && tries_ < 3000; ++i) {
+    for (size_t i = 0; i < candidates_.size() && tries_ < kMostTries; ++i) {
       PushRecord* push = candidates_[i];
       if (push == nullptr) continue;
       const int must = recovered_.in_log.contains(push) ? 1 : 0;

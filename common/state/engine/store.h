@@ -171,8 +171,8 @@ class Store : public StateStore {
   [[nodiscard]] static StatusOr<uint64_t> CheckValues(const MutableTensorSpec& spec,
                                                       const RowPush& push, ThreadPool* pool);
   // These require monitor_.
-  // The push gets its LSN, or that of the first time.
-  [[nodiscard]] Status Admit(PushUnderWay& push, const WorkLimits& limits);
+  // The push gets its LSN, or that of the first time; waits first where WaitsFor gave `waits_for`.
+  [[nodiscard]] Status Admit(PushUnderWay& push, const WorkLimits& limits, const char* waits_for);
   [[nodiscard]] const char* WaitsFor() const;  // what a push has to wait for; null: nothing
   [[nodiscard]] bool LogIsFull() const;
   [[nodiscard]] Work Plan(LiveTensor& tensor, const LogRecord& record) noexcept;

@@ -128,10 +128,12 @@ Store::UnderWay Store::Append(const UnderWay& all, size_t* next,
   for (; *next < all.size(); ++*next) {
     PushUnderWay& push = *all[*next];
     if (!push.status.ok()) continue;
-    // What it waits for may wait for the turns of those before it.
+    // What it waits for may wait for the turns of those before it, or for their records. The log
+    // may be full from one look to the next, so one look counts.
     bytes += push.logged.copied_bytes();
-    if (!records.empty() && (bytes > options_.segment_bytes || WaitsFor() != nullptr)) break;
-    push.status = Admit(push, limits);
+    const char* const waits_for = WaitsFor();
+    if (!records.empty() && (bytes > options_.segment_bytes || waits_for != nullptr)) break;
+    push.status = Admit(push, limits, waits_for);
     if (!push.status.ok() || push.repeated) continue;
     push.record.lsn = push.logged.lsn;
     push.record.second = push.logged.second = env_.scheduler().WallSeconds();
@@ -219,7 +221,7 @@ StatusOr<uint64_t> Store::CheckValues(const MutableTensorSpec& spec, const RowPu
   return sum;
 }
 
-Status Store::Admit(PushUnderWay& push, const WorkLimits& limits) {
+Status Store::Admit(PushUnderWay& push, const WorkLimits& limits, const char* waits_for) {
   const LogRecord& record = push.logged;
   const LiveTensor& tensor = *push.tensor;
   while (true) {
@@ -237,7 +239,6 @@ Status Store::Admit(PushUnderWay& push, const WorkLimits& limits) {
                                                       record.copied_bytes(), *waiting_);
       if (!fits.ok()) return Annotate(fits, tensor.spec.ref.ToString());
     }
-    const char* const waits_for = WaitsFor();
     if (waits_for == nullptr) {
       push.logged.lsn = last_lsn_ + 1;
       return OkStatus();
@@ -245,6 +246,7 @@ Status Store::Admit(PushUnderWay& push, const WorkLimits& limits) {
     HG_RETURN_IF_ERROR(
         Annotate(WaitForChange(limits, kForever),
                  fmt::format("waiting for {}; the push is not in the log", waits_for)));
+    waits_for = WaitsFor();
   }
 }
 
