@@ -47,11 +47,11 @@ std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
   }
   for (auto& [address, of_address] : by_address) {
     TakeLargest(&ConnectionRow::calls, bounds.calls, Offence::kCalls, &of_address, &offenders);
-    TakeLargest(&ConnectionRow::lasting_bytes, bounds.address_bytes, Offence::kBytes, &of_address,
+    TakeLargest(&ConnectionRow::bytes, bounds.address_bytes, Offence::kBytes, &of_address,
                 &offenders);
     all.insert(all.end(), of_address.begin(), of_address.end());
   }
-  TakeLargest(&ConnectionRow::lasting_bytes, bounds.all_bytes, Offence::kBytes, &all, &offenders);
+  TakeLargest(&ConnectionRow::bytes, bounds.all_bytes, Offence::kBytes, &all, &offenders);
   return offenders;
 }
 

@@ -27,9 +27,10 @@ struct ConnectionRow {
 
 struct ConnectionBounds {
   int64_t calls = 1024;
-  int64_t bytes = 20 << 20;           // of a connection, that last
-  int64_t address_bytes = 100 << 20;  // of those of an address, that last; of a connection, at once
-  int64_t all_bytes = std::numeric_limits<int64_t>::max();  // of all together, that last
+  int64_t bytes = 20 << 20;  // of a connection, that last
+  // Of those of an address, or of one connection, at once: more than gRPC takes in of requests.
+  int64_t address_bytes = 100 << 20;
+  int64_t all_bytes = std::numeric_limits<int64_t>::max();  // of all together, at once
 };
 
 enum class Offence : uint8_t { kCalls, kBytes };
@@ -41,10 +42,10 @@ struct Offender {
   int64_t amount = 0;  // of the connection, or of all those of its address
 };
 
-// Those beyond a bound: first each by itself. Then, of an address whose other connections together
+// Those beyond a bound: first each by itself, of whose bytes those count that last: honest requests
+// that are under way are calls after a while. Then, of an address whose other connections together
 // exceed its bound, those with most, until the rest does not; connections that stand alone are left
-// out of this. Then the same of the bytes of all that are left. Bytes count that last: honest
-// requests that are under way are gone after a while. Each id once, in no order.
+// out of this. Then the same of the bytes of all that are left. Each id once, in no order.
 [[nodiscard]] std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
                                                     const ConnectionBounds& bounds);
 

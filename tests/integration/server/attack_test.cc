@@ -166,7 +166,7 @@ const std::vector<NamedAttack>& Attacks() {
       {"WholeResets", WholeResets, true, false},     {"EarlyResets", EarlyResets, true, false},
       {"HealthResets", HealthResets, true, false},   {"WatchResets", WatchResets, true, false},
       {"UnknownResets", UnknownResets, true, false}, {"EndlessBlock", EndlessBlock, true, true},
-      {"EndlessDrops", EndlessDrops, false, true},   {"Unfinished", Unfinished, false, true},
+      {"EndlessDrops", EndlessDrops, false, false},  {"Unfinished", Unfinished, false, true},
       {"SilentAfterPreface", Silence, false, true},  {"Silent", Silence, false, true, false}};
   return attacks;
 }

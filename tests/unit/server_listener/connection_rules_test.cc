@@ -73,10 +73,10 @@ TEST(ConnectionRulesTest, OfAllAddressesThoseWithMostGoUntilTheRestIsWithinTheBo
   EXPECT_EQ(offenders[0].amount, 200);
 }
 
-TEST(ConnectionRulesTest, BytesOfOneLookAloneDoNotSumUp) {
-  EXPECT_EQ(Ids({{.id = 1, .address = Address(1), .bytes = 90, .lasting_bytes = 0},
-                 {.id = 2, .address = Address(1), .bytes = 90, .lasting_bytes = 20}}),
-            std::set<uint64_t>());
+TEST(ConnectionRulesTest, BytesOfAConnectionCountWhenTheyLast) {
+  EXPECT_EQ(Ids({{.id = 1, .address = Address(1), .bytes = 99, .lasting_bytes = 20},
+                 {.id = 2, .address = Address(2), .bytes = 99, .lasting_bytes = 96}}),
+            std::set<uint64_t>({2}));
 }
 
 TEST(ConnectionRulesTest, ThoseOfATrustedProxyAreCountedByThemselves) {
