@@ -162,7 +162,7 @@ StatusOr<std::string> BodyOf(const std::string& answer) {
   if (code == "200") return body;
   const std::string said = Printable(body.substr(0, body.find('\n')), kMessageShown);
   if (code == "401" || code == "403") {
-    return FailedPrecondition("{}: {} (--token-file has the token to show)", code, said);
+    return FailedPrecondition("{}: {} (--trainer-token-file has the token to show)", code, said);
   }
   if (code == "404") return NotFound("{}: {}", code, said);
   return DataLoss("HTTP status {}: {}", Printable(code, kCodeLength), said);

@@ -55,7 +55,7 @@ void AddTrainerRows(OptionTable& rows, TrainerPorts* ports) {
         return OkStatus();
       })
       .ValueName("HOST:PORT,...");
-  rows.Add("token-file", &ports->token_file,
+  rows.Add("trainer-token-file", &ports->token_file,
            "file with the token of trainers' ports (their --http-token-file)")
       .ValueName("FILE");
 }

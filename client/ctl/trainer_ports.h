@@ -15,7 +15,7 @@ struct TrainerPorts {
   std::string token_file = {};
 };
 
-// --trainer and --token-file.
+// --trainer and --trainer-token-file.
 void AddTrainerRows(OptionTable& rows, TrainerPorts* ports);
 
 // GET /status of each, in their order, each within `timeout`. An error is its reading's.

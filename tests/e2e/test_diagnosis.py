@@ -113,7 +113,7 @@ class WhyTest(DiagnosisBase):
         token = pathlib.Path(self.box.folder) / "token"
         token.write_text(TOKEN + "\n", encoding="ascii")
         result = self.ctl("why", "--servers", addresses[0], "--seconds", "100ms", "--trainer", trainer.address,
-                          "--token-file", token)
+                          "--trainer-token-file", token)
         self.assertCode(0, result, "computing bounds the step")
         self.assertNotIn(TOKEN, result.text)
 

@@ -23,7 +23,9 @@ using Clock = std::chrono::steady_clock;
 constexpr char kPushMethod[] = "/halograph.v1.KVService/Push";
 // All that an address may have, but of loopback: so many are enough.
 constexpr int kManyConnections = 64;
-constexpr size_t kMostMemory = 200 << 20;
+// What a server may take more; without the bounds it is gigabytes. The attackers and their replies
+// are in this process, too, and a busy machine lets them get further before a rule looks.
+constexpr size_t kMostMemory = 512 << 20;
 
 // What a connection of an attacker sends in its n-th round, after the preface.
 using Attack = std::function<std::string(int round)>;

@@ -21,8 +21,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/name_lookup.h"
 #include "client/ctl/trainer_ports.h"
+#include "client/name_lookup.h"
 #include "tests/support/test_folder.h"
 
 namespace halograph::ctl {
@@ -124,7 +124,7 @@ TEST(HttpGetTest, RefusalSaysWhatThePortSaid) {
   const auto body = Get("HTTP/1.1 401 Unauthorized\r\n\r\nshow a token\n");
   EXPECT_EQ(body.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Message(body.status()), HasSubstr("401: show a token"));
-  EXPECT_THAT(Message(body.status()), HasSubstr("--token-file"));
+  EXPECT_THAT(Message(body.status()), HasSubstr("--trainer-token-file"));
   EXPECT_EQ(Get("HTTP/1.1 404 Not Found\r\n\r\n").status().code(), absl::StatusCode::kNotFound);
 }
 
