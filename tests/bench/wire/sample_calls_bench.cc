@@ -80,8 +80,8 @@ class Trial {
 
   // Started once all servers are: children are started before threads.
   void Connect() {
-    transport_ =
-        std::make_unique<Transport>(TransportOptions{.servers = {server_.address()}, .rank = -1});
+    transport_ = std::make_unique<Transport>(
+        TransportOptions{.servers = {{server_.address(), server_.address()}}, .rank = -1});
   }
 
   [[nodiscard]] Status Round(uint64_t round, bool counts) {
