@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "tests/support/captured_log.h"
 #include "tests/support/test_folder.h"
 
 namespace halograph {
@@ -123,10 +124,10 @@ TEST_F(ServiceNoticeTest, TheLongestPathIsReached) {
 
 TEST_F(ServiceNoticeTest, NobodyThereIsToldOnceAndNotWaitedFor) {
   const auto notice = Opened(Path());
-  testing::internal::CaptureStdout();
+  CapturedLog captured;
   notice->Alive();
   notice->Alive();
-  const std::string log = testing::internal::GetCapturedStdout();
+  const std::string log = captured.End();
   EXPECT_THAT(log, HasSubstr("the service manager was not told 'WATCHDOG=1' at NOTIFY_SOCKET"));
   EXPECT_EQ(log.find("not told"), log.rfind("not told")) << log;
 }
@@ -137,9 +138,8 @@ TEST_F(ServiceNoticeTest, ThatItIsReadyIsSaidAgainWhereItWasLost) {
   const auto notice = Opened(Path());
   constexpr int kMoreThanFit = 100000;
   int sent = 0;
-  testing::internal::CaptureStdout();
-  while (testing::internal::GetCapturedStdout().empty() && sent < kMoreThanFit) {
-    testing::internal::CaptureStdout();
+  const CapturedLog captured;
+  while (!captured.Has("not told") && sent < kMoreThanFit) {
     notice->Alive();
     ++sent;
   }
@@ -162,9 +162,9 @@ TEST_F(ServiceNoticeTest, TheEnvironmentSaysWhere) {
   notice->Alive();
   EXPECT_THAT(manager.Read(), ElementsAre("WATCHDOG=1"));
   setenv("NOTIFY_SOCKET", "elsewhere", 1);
-  testing::internal::CaptureStdout();
+  CapturedLog captured;
   notice = ServiceNotice::OfEnvironment();
-  EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("NOTIFY_SOCKET is 'elsewhere'"));
+  EXPECT_THAT(captured.End(), HasSubstr("NOTIFY_SOCKET is 'elsewhere'"));
   notice->Alive();
   unsetenv("NOTIFY_SOCKET");
   notice = ServiceNotice::OfEnvironment();
