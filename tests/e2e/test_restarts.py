@@ -140,7 +140,7 @@ class RestartsTest(CoraInTwoTest):
 
     def test_a_slurm_job_asks_to_be_started_again_until_it_ends_well(self):
         tasks = re.search(r"^#SBATCH .*--ntasks=(\d+)", self.slurm, re.MULTILINE)[1]
-        job = dict(SLURM_NTASKS=tasks, SLURM_JOB_ID="17", SLURM_JOB_NODELIST="a[1-2]")
+        job = dict(SLURM_NTASKS=tasks, SLURM_JOB_ID="17", SLURM_JOB_NODELIST="localhost,a[1-2]")
         requeued = self.folder / "requeued"
         process = self.start(self.slurm, **job)
         self.kill(process, "1")
