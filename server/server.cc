@@ -20,6 +20,7 @@
 #include "common/base/host_port.h"
 #include "common/base/log.h"
 #include "common/base/printable.h"
+#include "common/base/repeated_work.h"
 #include "common/base/units.h"
 #include "common/base/wall_clock.h"
 #include "common/metrics/buckets.h"
@@ -42,7 +43,6 @@
 #include "server/operator_port.h"
 #include "server/peers/cluster.h"
 #include "server/peers/peers.h"
-#include "server/runtime/housekeeper.h"
 #include "server/runtime/memory_trimmer.h"
 #include "server/runtime/pulse.h"
 #include "server/services.h"
@@ -138,7 +138,7 @@ struct Server::State {
         peers(MakePeers(options, tls.get())),
         connections(ToTableOptions(options)),
         guard(&connections, ToConnectionBounds(options)),
-        keeper([this] { return KeepHouse(); }),
+        keeper("hg-keeper", std::chrono::seconds(0), [this] { return KeepHouse(); }),
         unknown(&connections),
         health(kServiceNames, &connections) {
     buffers->OnChange([this] { keeper.Wake(); });
@@ -185,7 +185,7 @@ struct Server::State {
   const std::unique_ptr<Peers> peers;  // null: no --peers
   ConnectionTable connections;
   ConnectionGuard guard;
-  Housekeeper keeper;
+  RepeatedWork keeper;
   UnknownMethods unknown;
   HealthService health;
   ServerParts figures;

@@ -78,16 +78,10 @@ TokenFile::TokenFile(std::filesystem::path path, std::string token, TokenBounds 
     : path_(std::move(path)),
       bounds_(std::move(bounds)),
       token_(std::move(token)),
-      thread_([this] { Run(); }) {}
-
-TokenFile::~TokenFile() {
-  {
-    const MutexLock lock(mutex_);
-    ending_ = true;
-  }
-  changed_.NotifyAll();
-  thread_.join();
-}
+      looks_("hg-token", bounds_.pace, [this] {
+        ReadAgain();
+        return bounds_.pace;
+      }) {}
 
 std::string TokenFile::Token() const {
   const MutexLock lock(mutex_);
@@ -104,17 +98,6 @@ void TokenFile::ReadAgain() {
   } else if (Message(found.status()) != warned_of_) {
     warned_of_ = Message(found.status());
     spdlog::warn("{}: {}; the token before holds on", bounds_.option, warned_of_);
-  }
-}
-
-void TokenFile::Run() {
-  while (true) {
-    {
-      const MutexLock lock(mutex_);
-      changed_.WaitFor(mutex_, bounds_.pace, [this]() HG_REQUIRES(mutex_) { return ending_; });
-      if (ending_) return;
-    }
-    ReadAgain();
   }
 }
 

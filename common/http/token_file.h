@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <thread>
 
 #include "common/base/mutex.h"
+#include "common/base/repeated_work.h"
 #include "common/base/status.h"
 
 namespace halograph {
@@ -32,7 +32,7 @@ class TokenFile {
  public:
   // `token`: what was read of `path` at the start.
   TokenFile(std::filesystem::path path, std::string token, TokenBounds bounds = {});
-  ~TokenFile();  // waits for a read that is under way
+  ~TokenFile() = default;  // waits for a read that is under way
   TokenFile(const TokenFile&) = delete;
   TokenFile& operator=(const TokenFile&) = delete;
 
@@ -42,16 +42,12 @@ class TokenFile {
   void ReadAgain() HG_EXCLUDES(mutex_);
 
  private:
-  void Run();
-
   const std::filesystem::path path_;
   const TokenBounds bounds_;
   mutable Mutex mutex_;
-  CondVar changed_;
-  bool ending_ HG_GUARDED_BY(mutex_) = false;
   std::string token_ HG_GUARDED_BY(mutex_);
   std::string warned_of_ HG_GUARDED_BY(mutex_);  // the last error, if that is how it is now
-  std::thread thread_;
+  RepeatedWork looks_;
 };
 
 }  // namespace halograph

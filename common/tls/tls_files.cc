@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -21,10 +22,11 @@ namespace {
 constexpr double kSoonSeconds = 7 * 86400.0;
 constexpr mode_t kOwnerAlone = 0600;
 
-// Readers see the old file or the new one. No fsync: what a crash loses is written anew at the next
-// start.
-Status RenameInto(const std::filesystem::path& path, std::string_view text) {
-  const std::string beside = path.string() + ".new";
+std::string Beside(const std::filesystem::path& path) { return path.string() + ".new"; }
+
+// No fsync: what a crash loses is written anew at the next start.
+Status WriteBeside(const std::filesystem::path& path, std::string_view text) {
+  const std::string beside = Beside(path);
   const int fd =
       open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kOwnerAlone);
   if (fd < 0) return ErrnoStatus(errno, "create", beside);
@@ -39,10 +41,23 @@ Status RenameInto(const std::filesystem::path& path, std::string_view text) {
     text.remove_prefix(static_cast<size_t>(wrote));
   }
   if (close(fd) != 0 && status.ok()) status = ErrnoStatus(errno, "close", beside);
-  if (status.ok() && rename(beside.c_str(), path.c_str()) != 0) {
-    status = ErrnoStatus(errno, "rename", beside);
+  return status;
+}
+
+// Path -> text. A full disk leaves all as it was: names change when all is written. Readers see an
+// old file or the new one.
+using NewFiles = std::vector<std::pair<std::filesystem::path, std::string_view>>;
+Status Replace(const NewFiles& files) {
+  Status status;
+  for (const auto& [path, text] : files) {
+    if (status.ok()) status = WriteBeside(path, text);
   }
-  if (!status.ok()) unlink(beside.c_str());
+  for (const auto& [path, text] : files) {
+    if (status.ok() && rename(Beside(path).c_str(), path.c_str()) != 0) {
+      status = ErrnoStatus(errno, "rename", Beside(path));
+    }
+    if (!status.ok()) unlink(Beside(path).c_str());
+  }
   return status;
 }
 
@@ -83,17 +98,19 @@ StatusOr<std::unique_ptr<TlsFiles>> TlsFiles::Start(const TlsPaths& paths, TlsRo
     HG_RETURN_IF_ERROR(files->Take(texts));
     files->WarnOfEnds();
   }
-  files->thread_ = std::thread([raw = files.get()] { raw->Run(); });
+  try {
+    files->looks_.emplace("hg-tls", files->bounds_.pace, [raw = files.get()] {
+      raw->LookNow();
+      return raw->bounds_.pace;
+    });
+  } catch (const std::system_error& error) {
+    return ResourceExhausted("no thread to follow the files of TLS: {}", error.what());
+  }
   return files;
 }
 
 TlsFiles::~TlsFiles() {
-  {
-    const MutexLock lock(mutex_);
-    ending_ = true;
-  }
-  changed_.NotifyAll();
-  if (thread_.joinable()) thread_.join();
+  looks_.reset();
   OPENSSL_cleanse(texts_.key.data(), texts_.key.size());
 }
 
@@ -104,12 +121,18 @@ TlsFigures TlsFiles::Figures() const {
   return figures_;
 }
 
-Status TlsFiles::WriteCrls(const TlsSet& set) const {
+Status TlsFiles::Write(const TlsSet& set, int64_t generation) const {
+  const std::string roots = WithGeneration(set.roots, generation);
+  NewFiles files;
   std::set<std::string> names;
   for (const TlsSet::Crl& crl : set.crls) {
     names.insert(crl.file);
-    HG_RETURN_IF_ERROR(RenameInto(std::filesystem::path(crl_folder()) / crl.file, crl.pem));
+    files.emplace_back(std::filesystem::path(crl_folder()) / crl.file, crl.pem);
   }
+  if (has_identity()) files.emplace_back(identity_path(), set.identity);
+  // The roots last: these make gRPC read the lists.
+  files.emplace_back(roots_path(), roots);
+  HG_RETURN_IF_ERROR(Replace(files));
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(crl_folder(), error)) {
     if (!names.contains(entry.path().filename())) std::filesystem::remove(entry.path(), error);
@@ -121,10 +144,7 @@ Status TlsFiles::Take(const TlsTexts& texts) {
   HG_ASSIGN_OR_RETURN(const TlsSet set, CheckTls(texts, paths_, role_, Now()));
   const bool first = texts_.roots.empty();
   const int64_t generation = first ? 1 : Figures().generation + 1;
-  // The lists before the roots: these make gRPC read those.
-  HG_RETURN_IF_ERROR(WriteCrls(set));
-  HG_RETURN_IF_ERROR(RenameInto(roots_path(), WithGeneration(set.roots, generation)));
-  if (has_identity()) HG_RETURN_IF_ERROR(RenameInto(identity_path(), set.identity));
+  HG_RETURN_IF_ERROR(Write(set, generation));
   for (const std::string& warning : set.warnings) spdlog::warn("TLS: {}", warning);
   if (!first) {
     spdlog::info("TLS: new files hold{}", set.expires
@@ -179,17 +199,6 @@ void TlsFiles::WarnOfEnds() {
                end == figures.expires ? "certificate of " + figures.subject : "revocation list",
                now < *end ? "expires" : "has expired; calls are refused for it since",
                UtcText(*end));
-}
-
-void TlsFiles::Run() {
-  while (true) {
-    {
-      const MutexLock lock(mutex_);
-      changed_.WaitFor(mutex_, bounds_.pace, [this]() HG_REQUIRES(mutex_) { return ending_; });
-      if (ending_) return;
-    }
-    LookNow();
-  }
 }
 
 }  // namespace halograph

@@ -9,9 +9,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "common/base/mutex.h"
+#include "common/base/repeated_work.h"
 #include "common/base/status.h"
 #include "common/storage/run_folder.h"
 #include "common/tls/tls_set.h"
@@ -74,11 +74,11 @@ class TlsFiles {
  private:
   TlsFiles(TlsPaths paths, TlsRole role, TlsBounds bounds, std::unique_ptr<RunFolder> folder);
 
-  void Run();
   // What holds from now on; the folder has it, as far as it differs from what it had.
   [[nodiscard]] Status Take(const TlsTexts& texts) HG_REQUIRES(look_mutex_);
   [[nodiscard]] Status Look() HG_REQUIRES(look_mutex_);
-  [[nodiscard]] Status WriteCrls(const TlsSet& set) const HG_REQUIRES(look_mutex_);
+  // All of it; nothing where the disk has no room.
+  [[nodiscard]] Status Write(const TlsSet& set, int64_t generation) const HG_REQUIRES(look_mutex_);
   // Warns of what ends soon, or has ended: each once a set.
   void WarnOfEnds() HG_REQUIRES(look_mutex_);
 
@@ -90,10 +90,8 @@ class TlsFiles {
   TlsTexts texts_ HG_GUARDED_BY(look_mutex_);  // of the set that holds
   std::optional<double> warned_until_ HG_GUARDED_BY(look_mutex_);
   mutable Mutex mutex_;
-  CondVar changed_;
-  bool ending_ HG_GUARDED_BY(mutex_) = false;
   TlsFigures figures_ HG_GUARDED_BY(mutex_);
-  std::thread thread_;
+  std::optional<RepeatedWork> looks_;
 };
 
 // Where a private folder is made: RUNTIME_DIRECTORY, which a service manager gives a program for

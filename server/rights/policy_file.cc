@@ -34,16 +34,10 @@ PolicyFile::PolicyFile(std::filesystem::path path, PolicyBounds bounds, std::str
       bounds_(std::move(bounds)),
       text_(std::move(text)),
       policy_(std::make_shared<const Policy>(std::move(policy))),
-      thread_([this] { Run(); }) {}
-
-PolicyFile::~PolicyFile() {
-  {
-    const MutexLock lock(mutex_);
-    ending_ = true;
-  }
-  changed_.NotifyAll();
-  thread_.join();
-}
+      looks_("hg-policy", bounds_.pace, [this] {
+        ReadAgain();
+        return bounds_.pace;
+      }) {}
 
 std::shared_ptr<const Policy> PolicyFile::policy() const {
   const MutexLock lock(mutex_);
@@ -60,38 +54,32 @@ bool PolicyFile::stale() const {
   return !warned_of_.empty();
 }
 
+// Parsing takes a while, and calls ask for the policy meanwhile.
 void PolicyFile::ReadAgain() {
+  const MutexLock look(look_mutex_);
   StatusOr<std::string> text = bounds_.read(path_);
-  const MutexLock lock(mutex_);
   if (!text.ok()) {
     text_.clear();  // what is there next is looked at, whatever it is
-    return Message(text.status()) == warned_of_ ? void() : Refuse(text.status());
+    return Refuse(text.status(), true);
   }
   if (*text == text_) return;
   text_ = *std::move(text);
   StatusOr<Policy> policy = Policy::Parse(text_, path_);
-  if (!policy.ok()) return Refuse(policy.status());
-  policy_ = std::make_shared<const Policy>(*std::move(policy));
-  warned_of_.clear();
+  if (!policy.ok()) return Refuse(policy.status(), false);
+  auto parsed = std::make_shared<const Policy>(*std::move(policy));
   spdlog::info("--policy: {} was read again: {} principals", path_.string(),
-               policy_->principals().size());
+               parsed->principals().size());
+  const MutexLock lock(mutex_);
+  policy_ = std::move(parsed);
+  warned_of_.clear();
 }
 
-void PolicyFile::Refuse(const Status& why) {
+void PolicyFile::Refuse(const Status& why, bool once) {
+  const MutexLock lock(mutex_);
+  if (once && Message(why) == warned_of_) return;
   warned_of_ = Message(why);
   ++refused_;
   spdlog::warn("--policy: {}; the policy before holds on", warned_of_);
-}
-
-void PolicyFile::Run() {
-  while (true) {
-    {
-      const MutexLock lock(mutex_);
-      changed_.WaitFor(mutex_, bounds_.pace, [this]() HG_REQUIRES(mutex_) { return ending_; });
-      if (ending_) return;
-    }
-    ReadAgain();
-  }
 }
 
 }  // namespace halograph::server

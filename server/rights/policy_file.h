@@ -7,9 +7,9 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "common/base/mutex.h"
+#include "common/base/repeated_work.h"
 #include "common/base/status.h"
 #include "server/rights/policy.h"
 
@@ -35,7 +35,7 @@ class PolicyFile {
   // Reads the file, which must have a policy: errors as bounds.read and Policy::Parse.
   [[nodiscard]] static StatusOr<std::unique_ptr<PolicyFile>> Open(std::filesystem::path path,
                                                                   PolicyBounds bounds = {});
-  ~PolicyFile();  // waits for a read that is under way
+  ~PolicyFile() = default;  // waits for a read that is under way
   PolicyFile(const PolicyFile&) = delete;
   PolicyFile& operator=(const PolicyFile&) = delete;
 
@@ -51,19 +51,18 @@ class PolicyFile {
 
  private:
   PolicyFile(std::filesystem::path path, PolicyBounds bounds, std::string text, Policy policy);
-  void Run();
-  void Refuse(const Status& why) HG_REQUIRES(mutex_);
+  // `once`: not again while it is the same.
+  void Refuse(const Status& why, bool once) HG_EXCLUDES(mutex_);
 
   const std::filesystem::path path_;
   const PolicyBounds bounds_;
+  Mutex look_mutex_;                             // held for a whole look; before mutex_
+  std::string text_ HG_GUARDED_BY(look_mutex_);  // of the last look that could read it
   mutable Mutex mutex_;
-  CondVar changed_;
-  bool ending_ HG_GUARDED_BY(mutex_) = false;
-  std::string text_ HG_GUARDED_BY(mutex_);  // of the last look that could read it
   std::shared_ptr<const Policy> policy_ HG_GUARDED_BY(mutex_);
   std::string warned_of_ HG_GUARDED_BY(mutex_);  // the last error, if that is how it is now
   int64_t refused_ HG_GUARDED_BY(mutex_) = 0;
-  std::thread thread_;
+  RepeatedWork looks_;
 };
 
 }  // namespace halograph::server

@@ -85,6 +85,23 @@ TEST_F(TlsFilesTest, ThePrivateFolderIsTheOwnersAndGoes) {
   EXPECT_THAT(NamesIn(private_.path()), IsEmpty());
 }
 
+// Or gRPC would have the new roots beside the old certificate.
+TEST_F(TlsFilesTest, ASetOfWhichOneFileCannotBeWrittenLeavesAllAsTheyWere) {
+  auto files = Start();
+  ASSERT_TRUE(files.ok()) << files.status();
+  const std::string identity = (*files)->identity_path();
+  const std::string before = TextOf(identity) + TextOf((*files)->roots_path());
+  fs::create_directory((*files)->roots_path() + ".new");
+  Write(ca_.Make({.common_name = "second"}));
+  (*files)->LookNow();
+  EXPECT_THAT((*files)->Figures().error, HasSubstr("roots.pem.new"));
+  EXPECT_EQ(TextOf(identity) + TextOf((*files)->roots_path()), before);
+  fs::remove((*files)->roots_path() + ".new");
+  (*files)->LookNow();
+  EXPECT_THAT((*files)->Figures().subject, HasSubstr("second"));
+  EXPECT_NE(TextOf(identity) + TextOf((*files)->roots_path()), before);
+}
+
 TEST_F(TlsFilesTest, WhatAKilledProcessLeftGoesWithTheNextStart) {
   ASSERT_EXIT(
       {

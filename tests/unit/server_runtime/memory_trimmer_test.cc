@@ -1,37 +1,9 @@
-#include "server/runtime/housekeeper.h"
-
-#include <atomic>
-#include <thread>
+#include "server/runtime/memory_trimmer.h"
 
 #include <gtest/gtest.h>
 
-#include "server/runtime/memory_trimmer.h"
-
 namespace halograph::server {
 namespace {
-
-TEST(HousekeeperTest, RunsWhenWokenAndEnds) {
-  std::atomic<int> rounds = 0;
-  {
-    Housekeeper keeper([&] {
-      ++rounds;
-      return std::chrono::hours(1);
-    });
-    while (rounds < 1) std::this_thread::yield();
-    keeper.Wake();
-    while (rounds < 2) std::this_thread::yield();
-  }
-  EXPECT_EQ(rounds, 2);
-}
-
-TEST(HousekeeperTest, RunsAgainAfterItsPause) {
-  std::atomic<int> rounds = 0;
-  const Housekeeper keeper([&] {
-    ++rounds;
-    return std::chrono::milliseconds(1);
-  });
-  while (rounds < 5) std::this_thread::yield();
-}
 
 TEST(MemoryTrimmerTest, AnIdleServerKeepsNoBuffers) {
   const auto pool = BufferPool::Create(64 << 20);
