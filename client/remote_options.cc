@@ -2,26 +2,14 @@
 
 #include <utility>
 
-#include <fmt/ranges.h>
-
-#include "absl/strings/str_split.h"
 #include "common/http/http_access.h"
 #include "common/http/token_file.h"
+#include "common/program/address_row.h"
 
 namespace halograph {
 
 OptionRow& AddServersRow(OptionTable& rows, RemoteOptions* options, std::string help) {
-  std::vector<std::string>* const servers = &options->servers;
-  return rows
-      .AddText(
-          "servers",
-          [servers](std::string_view text) -> Status {
-            const std::vector<std::string> words = absl::StrSplit(std::string(text), ',');
-            HG_ASSIGN_OR_RETURN(*servers, ReadServerWords(words));
-            return OkStatus();
-          },
-          [servers] { return fmt::format("{}", fmt::join(*servers, ",")); }, "", std::move(help))
-      .AsList([servers] { return Json(*servers); })
+  return AddAddressRow(rows, "servers", &options->servers, std::move(help), ReadServerWords)
       .ValueName("HOST:PORT|@FILE");
 }
 

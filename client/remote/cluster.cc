@@ -1,8 +1,6 @@
 #include "client/remote/cluster.h"
 
 #include <algorithm>
-#include <atomic>
-#include <system_error>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -17,16 +15,9 @@ namespace halograph {
 
 namespace {
 
-// How long a lost server has to answer when it is looked at.
-constexpr std::chrono::seconds kLookTimeout{2};
-
-bool HasReplicas(const ReplicaSets& sets) {
-  return std::any_of(sets.sets.begin(), sets.sets.end(),
-                     [](const ReplicaSet& set) { return set.servers.size() > 1; });
-}
-
-// Between two looks at where servers are, at the start.
-constexpr std::chrono::milliseconds kStartLook{500};
+// How long the name service has for one look at where servers are; and between two such looks.
+constexpr std::chrono::seconds kNamesTimeout{2};
+constexpr std::chrono::milliseconds kNamesPause{500};
 
 void Pause(std::chrono::nanoseconds pause, const CancelToken* cancel) {
   Mutex mutex;
@@ -37,11 +28,6 @@ void Pause(std::chrono::nanoseconds pause, const CancelToken* cancel) {
   });
   const MutexLock lock(mutex);
   changed.WaitFor(mutex, pause, [cancel] { return cancel != nullptr && cancel->cancelled(); });
-}
-
-void TellOfWaiting(const Status& status) {
-  static std::atomic<int64_t> times = 0;
-  if (times++ % 20 == 0) spdlog::info("looks for servers until --timeout: {}", Message(status));
 }
 
 ServedParts ToServedParts(const RpcClient& rpc, Descriptions descriptions) {
@@ -97,12 +83,13 @@ StatusOr<std::shared_ptr<Cluster>> Cluster::Connect(const RemoteOptions& options
   const auto deadline = std::chrono::steady_clock::now() + options.timeout;
   RemoteOptions found = options;
   std::vector<std::string> tried;
+  std::string told;
   Status status;
   for (;;) {
     HG_RETURN_IF_ERROR((WorkLimits{.cancel = cancel}.Check()));
     // A name service that is silent leaves names, which gRPC asks for.
     HG_RETURN_IF_ERROR(
-        found.FindServers(std::min(deadline, std::chrono::steady_clock::now() + kLookTimeout)));
+        found.FindServers(std::min(deadline, std::chrono::steady_clock::now() + kNamesTimeout)));
     if (found.servers != tried) {
       tried = found.servers;
       CallContext context{.cancel = cancel};
@@ -113,8 +100,10 @@ StatusOr<std::shared_ptr<Cluster>> Cluster::Connect(const RemoteOptions& options
     }
     const bool may_change = options.List().may_change() && absl::IsFailedPrecondition(status);
     if (!may_change || std::chrono::steady_clock::now() >= deadline) return status;
-    TellOfWaiting(status);
-    Pause(kStartLook, cancel);
+    if (std::exchange(told, Message(status)) != Message(status)) {
+      spdlog::info("looks for servers until --timeout: {}", told);
+    }
+    Pause(kNamesPause, cancel);
   }
 }
 
@@ -158,98 +147,6 @@ Status Cluster::Start(CallContext& context) {
 std::shared_ptr<const ServedParts> Cluster::served() const {
   const MutexLock lock(mutex_);
   return served_;
-}
-
-Status Cluster::StartLooking() {
-  const auto served = this->served();
-  const Descriptions& there = served->descriptions();
-  const bool missing = std::find(there.begin(), there.end(), nullptr) != there.end();
-  if (!missing && !HasReplicas(served->features()) && !HasReplicas(served->topology())) {
-    return OkStatus();
-  }
-  try {
-    looking_ = std::thread([this] { KeepLooking(); });
-  } catch (const std::system_error& error) {
-    return ResourceExhausted("no thread to look after lost servers: {}", error.what());
-  }
-  return OkStatus();
-}
-
-void Cluster::KeepLooking() {
-  // Of each server's last look, so that a refusal is said once.
-  std::vector<absl::StatusCode> seen(static_cast<size_t>(rpc_.num_servers()));
-  for (;;) {
-    const int server = rpc_.health().WaitToLook();
-    if (server < 0) return;
-    const Status status = Look(server);
-    if (status.ok()) {
-      if (rpc_.health().Found(server)) spdlog::info("{} answers again", rpc_.address(server));
-    } else if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status) &&
-               !absl::IsCancelled(status) && status.code() != seen[static_cast<size_t>(server)]) {
-      spdlog::warn("{} is refused, and other servers of its parts are asked: {}",
-                   rpc_.address(server), Message(status));
-    }
-    seen[static_cast<size_t>(server)] = status.code();
-  }
-}
-
-Status Cluster::Look(int server) {
-  try {
-    const auto timeout = std::min<std::chrono::nanoseconds>(rpc_.options().timeout, kLookTimeout);
-    CallContext context{.cancel = &ending_, .deadline = std::chrono::steady_clock::now() + timeout};
-    HG_ASSIGN_OR_RETURN(auto description, DescribeServer(&rpc_, server, context));
-    return TakeIn(server, std::move(description));
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted("no memory for its description");
-  }
-}
-
-Status Cluster::StartFinding() {
-  const ServerList list = rpc_.options().List();
-  if (!list.may_change()) return OkStatus();
-  HG_ASSIGN_OR_RETURN(
-      finder_,
-      ServerFinder::Start(
-          {.find =
-               [list] { return list.FindNumbers(std::chrono::steady_clock::now() + kLookTimeout); },
-           .places = [this] { return rpc_.places(); },
-           .move = [this](int server,
-                          const ServerPlace& place) { return Relocate(server, place); }}));
-  rpc_.WhenGone([this](int server) { finder_->Gone(server); });
-  return OkStatus();
-}
-
-Status Cluster::Relocate(int server, const ServerPlace& place) {
-  HG_ASSIGN_OR_RETURN(auto description, DescribeAt(place));
-  const auto before = served()->descriptions()[static_cast<size_t>(server)];
-  const bool same = before == nullptr || (before->parts == description->parts &&
-                                          before->serving == description->serving &&
-                                          before->keeps_state == description->keeps_state);
-  if (!same) {
-    return FailedPrecondition("{} serves other parts", place.address);
-  }
-  if (rpc_.address(server) == place.address) return OkStatus();
-  spdlog::info("{} has moved to {}", rpc_.address(server), place.address);
-  rpc_.Move(server, place);
-  return TakeIn(server, std::move(description));
-}
-
-StatusOr<std::shared_ptr<const ServerDescription>> Cluster::DescribeAt(const ServerPlace& place) {
-  RemoteOptions options = rpc_.options();
-  options.servers = {place.address};
-  options.server_names = {place.name};
-  options.timeout = std::min<std::chrono::nanoseconds>(options.timeout, kLookTimeout);
-  options.channels_per_server = 1;
-  options.metrics = nullptr;
-  options.on_call_ended = nullptr;
-  try {
-    RpcClient rpc(options);
-    rpc.ExpectGraph(info_.identity);
-    CallContext context{.cancel = &ending_};
-    return DescribeServer(&rpc, 0, context);
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted("no memory to ask who is at {}", place.address);
-  }
 }
 
 Status Cluster::TakeIn(int server, std::shared_ptr<const ServerDescription> description) {

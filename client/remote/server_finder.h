@@ -27,7 +27,7 @@ class ServerFinder {
 
   // What it does, on its own thread.
   struct Hooks {
-    // Where servers are now (ServerList::Find).
+    // Where servers are now (ServerList::FindNumbers).
     std::function<StatusOr<std::vector<ServerPlace>>()> find;
     // Where this client has them, by their number.
     std::function<std::vector<ServerPlace>()> places;
@@ -35,7 +35,8 @@ class ServerFinder {
     // already, it stays. Unavailable, DeadlineExceeded: nobody answers. Other errors: it is another
     // one.
     std::function<Status(int server, const ServerPlace& place)> move;
-    // Waits until `until`, or until Stop; tests have no real waits. Null: the machine's clock.
+    // Waits for `pause`, and no longer than this lives; tests have no real waits. Null: by the
+    // machine's clock.
     std::function<void(std::chrono::milliseconds pause)> wait = nullptr;
   };
 

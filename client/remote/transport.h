@@ -25,11 +25,8 @@
 #include "proto/methods/methods.h"
 
 namespace grpc {
-class ClientContext;
-}
-
-namespace grpc {
 class ChannelCredentials;
+class ClientContext;
 }  // namespace grpc
 
 namespace halograph {

@@ -25,13 +25,13 @@ StatusOr<std::vector<std::string>> ReadAddresses(const std::vector<std::string>&
 }
 
 OptionRow& AddAddressRow(OptionTable& rows, std::string name, std::vector<std::string>* addresses,
-                         std::string help) {
+                         std::string help, AddressReader read) {
   return rows
       .AddText(
           std::move(name),
-          [addresses](std::string_view text) -> Status {
+          [addresses, read = std::move(read)](std::string_view text) -> Status {
             const std::vector<std::string> words = absl::StrSplit(std::string(text), ',');
-            HG_ASSIGN_OR_RETURN(*addresses, ReadAddresses(words));
+            HG_ASSIGN_OR_RETURN(*addresses, read(words));
             return OkStatus();
           },
           [addresses] { return fmt::format("{}", fmt::join(*addresses, ",")); }, "",
