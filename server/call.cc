@@ -38,13 +38,6 @@ std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerConte
   return start + std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
 }
 
-// What came of a call: its message, and what its metadata are at most.
-int64_t BytesOf(const grpc::CallbackServerContext& context, int64_t request_bytes) {
-  size_t bytes = 0;
-  for (const auto& [key, value] : context.client_metadata()) bytes += key.size() + value.size();
-  return request_bytes + static_cast<int64_t>(bytes);
-}
-
 class Call final : public grpc::ServerUnaryReactor {
  public:
   Call(const CallEnvironment& environment, Method method, grpc::CallbackServerContext* context,
@@ -55,8 +48,7 @@ class Call final : public grpc::ServerUnaryReactor {
         // gRPC keeps the request until the reply is sent, this only until it is answered.
         request_(const_cast<grpc::ByteBuffer*>(request)),
         request_bytes_(static_cast<int64_t>(request->Length())),
-        of_connection_(
-            environment.connections->Begin(logged_.peer, BytesOf(*context, request_bytes_))),
+        of_connection_(BeginCounted(environment.connections, *context, request_bytes_)),
         reply_(reply),
         work_(work),
         memory_(environment.buffers, logged_.peer),
@@ -73,7 +65,7 @@ class Call final : public grpc::ServerUnaryReactor {
 
   void Start() {
     if (of_connection_.shut()) {
-      return EndRefused(Refusal::kQueueFull, Unavailable("the connection was shut down"));
+      return End(Unavailable("the connection was shut down: it took more than it may"));
     }
     if (Status status = FindCaller(); !status.ok()) return End(status);
     if (Status status = CheckSize(); !status.ok()) return End(status);
@@ -124,9 +116,9 @@ class Call final : public grpc::ServerUnaryReactor {
 
   [[nodiscard]] Status FindCaller() {
     if (environment_.rights == nullptr) return OkStatus();
-    CallerFacts facts = FactsOf(*context_);
-    if (!logged_.identity.empty()) facts.certificate_names = {logged_.identity};
-    HG_ASSIGN_OR_RETURN(scope_.access, environment_.rights->Of(facts));
+    HG_ASSIGN_OR_RETURN(
+        scope_.access,
+        environment_.rights->Of(FactsOf(*context_, of_connection_.from_proxy(), logged_.identity)));
     logged_.principal = scope_.access.name();
     return OkStatus();
   }

@@ -76,7 +76,7 @@ using CallWork =
 
 // Starts the call and returns its reactor, which deletes itself. How it is bounded and where it
 // runs is the method's rows (proto/methods/methods.h, server/methods.h). Calls of nobody that the
-// policy knows end with UNAUTHENTICATED before anything else of them is looked at. Calls whose
+// policy knows end with UNAUTHENTICATED before their request is looked at. Calls whose
 // metadata names another graph (common/base/call_metadata.h) end with FAILED_PRECONDITION; too
 // large ones with RESOURCE_EXHAUSTED; refused ones (gate, queue, memory) with UNAVAILABLE and
 // trailing metadata `grpc-retry-pushback-ms`. `work`, which outlives the call, is not run for one

@@ -28,8 +28,8 @@ TableOptions ToTableOptions(const ServerOptions& options) {
 ConnectionBounds ToConnectionBounds(const ServerOptions& options) {
   const int64_t bytes = options.UnaccountedBytes();
   return {.bytes = bytes,
-          .address_bytes = ServerOptions::kOfAnAddress * bytes,
-          .all_bytes = 2 * ServerOptions::kOfAnAddress * bytes};
+          .address_bytes = options.UnaccountedBytesOfAddress(),
+          .all_bytes = 2 * options.UnaccountedBytesOfAddress()};
 }
 
 void GrpcListener::AddTo(grpc::ServerBuilder* builder,

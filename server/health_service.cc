@@ -17,6 +17,7 @@
 #include "common/base/status.h"
 #include "grpc/health/v1/health.pb.h"
 #include "proto/methods/methods.h"
+#include "server/caller.h"
 #include "server/listener/connection_table.h"
 #include "server/messages.h"
 #include "server/rpc_status.h"
@@ -69,9 +70,7 @@ class HealthService::Impl final : public grpc::Service {
                }));
   }
 
-  void AskFirst(std::function<Status(const grpc::CallbackServerContext&)> may) {
-    may_ = std::move(may);
-  }
+  void AskFirst(HealthService::MayAsk may) { may_ = std::move(may); }
   void SetServing(bool serving) {
     TellAll([&]() HG_REQUIRES(mutex_) {
       serving_ = serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
@@ -98,12 +97,13 @@ class HealthService::Impl final : public grpc::Service {
   [[nodiscard]] ConnectionTable::Call CountedCall(const grpc::CallbackServerContext& context,
                                                   const grpc::ByteBuffer& request) const {
     if (connections_ == nullptr) return {};
-    return connections_->Begin(context.peer(), static_cast<int64_t>(request.Length()));
+    return BeginCounted(connections_, context, static_cast<int64_t>(request.Length()));
   }
   // The service asked about, of who may ask; else as ServiceAskedAbout and `may_`.
   [[nodiscard]] StatusOr<std::string> Admit(const grpc::CallbackServerContext& context,
+                                            const ConnectionTable::Call& call,
                                             const grpc::ByteBuffer& request) const {
-    if (may_) HG_RETURN_IF_ERROR(may_(context));
+    if (may_) HG_RETURN_IF_ERROR(may_(context, call));
     return ServiceAskedAbout(request);
   }
   // Of a Check; it deletes itself.
@@ -111,7 +111,8 @@ class HealthService::Impl final : public grpc::Service {
                                                  const grpc::ByteBuffer& request,
                                                  grpc::ByteBuffer* reply) const;
   [[nodiscard]] Status Check(const grpc::CallbackServerContext& context,
-                             const grpc::ByteBuffer& request, grpc::ByteBuffer* reply) const;
+                             const ConnectionTable::Call& call, const grpc::ByteBuffer& request,
+                             grpc::ByteBuffer* reply) const;
   // A watch, which deletes itself.
   [[nodiscard]] grpc::ServerWriteReactor<grpc::ByteBuffer>* Begin(
       const grpc::CallbackServerContext& context, const grpc::ByteBuffer& request);
@@ -120,7 +121,7 @@ class HealthService::Impl final : public grpc::Service {
 
   const std::vector<std::string_view> services_;
   ConnectionTable* const connections_;
-  std::function<Status(const grpc::CallbackServerContext&)> may_;  // none: everybody may
+  HealthService::MayAsk may_;  // none: everybody may
   mutable Mutex mutex_;
   ServingStatus serving_ HG_GUARDED_BY(mutex_) = HealthCheckResponse::NOT_SERVING;
   bool ended_ HG_GUARDED_BY(mutex_) = false;
@@ -218,12 +219,15 @@ class HealthService::Impl::Watch final : public grpc::ServerWriteReactor<grpc::B
 grpc::ServerUnaryReactor* HealthService::Impl::Answer(const grpc::CallbackServerContext& context,
                                                       const grpc::ByteBuffer& request,
                                                       grpc::ByteBuffer* reply) const {
-  return new Checked(CountedCall(context, request), Check(context, request, reply));
+  ConnectionTable::Call call = CountedCall(context, request);
+  const Status status = Check(context, call, request, reply);
+  return new Checked(std::move(call), status);
 }
 
 Status HealthService::Impl::Check(const grpc::CallbackServerContext& context,
+                                  const ConnectionTable::Call& call,
                                   const grpc::ByteBuffer& request, grpc::ByteBuffer* reply) const {
-  HG_ASSIGN_OR_RETURN(const std::string service, Admit(context, request));
+  HG_ASSIGN_OR_RETURN(const std::string service, Admit(context, call, request));
   if (!Has(service)) {
     return NotFound("this server has no service '{}'", Printable(service, kNameShown));
   }
@@ -234,8 +238,9 @@ Status HealthService::Impl::Check(const grpc::CallbackServerContext& context,
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* HealthService::Impl::Begin(
     const grpc::CallbackServerContext& context, const grpc::ByteBuffer& request) {
-  const StatusOr<std::string> service = Admit(context, request);
-  auto* watch = new Watch(this, CountedCall(context, request), service.ok() && Has(*service));
+  ConnectionTable::Call call = CountedCall(context, request);
+  const StatusOr<std::string> service = Admit(context, call, request);
+  auto* watch = new Watch(this, std::move(call), service.ok() && Has(*service));
   Step step = Step::kNone;
   {
     const MutexLock lock(mutex_);
@@ -275,9 +280,7 @@ HealthService::HealthService(std::span<const std::string_view> services,
     : impl_(std::make_unique<Impl>(services, connections)) {}
 HealthService::~HealthService() = default;
 grpc::Service* HealthService::service() { return impl_.get(); }
-void HealthService::AskFirst(std::function<Status(const grpc::CallbackServerContext&)> may) {
-  impl_->AskFirst(std::move(may));
-}
+void HealthService::AskFirst(HealthService::MayAsk may) { impl_->AskFirst(std::move(may)); }
 void HealthService::SetServing(bool serving) { impl_->SetServing(serving); }
 void HealthService::EndWatches() { impl_->EndWatches(); }
 size_t HealthService::watches() const { return impl_->watches(); }

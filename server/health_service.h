@@ -12,14 +12,13 @@
 #include <grpcpp/impl/codegen/service_type.h>
 
 #include "common/base/status.h"
+#include "server/listener/connection_table.h"
 
 namespace grpc {
 class CallbackServerContext;
 }
 
 namespace halograph::server {
-
-class ConnectionTable;
 
 class HealthService {
  public:
@@ -36,7 +35,9 @@ class HealthService {
 
   // Asks before each Check and Watch; what it returns, if not OK, ends them. Before the service is
   // registered; else everybody may.
-  void AskFirst(std::function<Status(const grpc::CallbackServerContext&)> may);
+  using MayAsk =
+      std::function<Status(const grpc::CallbackServerContext&, const ConnectionTable::Call&)>;
+  void AskFirst(MayAsk may);
 
   // What to register; outlives the server, as this does.
   [[nodiscard]] grpc::Service* service();

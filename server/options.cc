@@ -128,6 +128,10 @@ int64_t ServerOptions::UnaccountedBytes() const {
   return unaccounted_bytes > 0 ? unaccounted_bytes : RequestMemory() + RequestMemory() / 4;
 }
 
+int64_t ServerOptions::UnaccountedBytesOfAddress() const {
+  return std::max(5 * UnaccountedBytes(), (kQuotaInRequestMemories + 1) * RequestMemory());
+}
+
 AddressRanges ServerOptions::TrustedProxies() const {
   return AddressRanges::Parse(trusted_proxies).value_or(AddressRanges());
 }

@@ -44,8 +44,9 @@ struct ServerOptions {
   // once. 0: what descriptors there are but 256, and at most 4,096.
   int connections = 0;
   int connections_per_address = 64;
-  // Bytes that a connection, or those of an address together, may have sent that belong to no call
-  // of theirs yet; beyond: the one with most is shut down. 0: 1.25 times the request memory.
+  // Bytes that a connection may have sent that belong to no call yet, for longer than a second;
+  // those of an address and of all as below. Beyond: the one with most is shut down. 0: 1.25 times
+  // the request memory.
   int64_t unaccounted_bytes = 0;
   // Addresses of proxies that stand for many clients and say who these are.
   std::vector<std::string> trusted_proxies;
@@ -89,9 +90,9 @@ struct ServerOptions {
   [[nodiscard]] int64_t Connections() const;
   // Of requests, gRPC takes in so many times RequestMemory() at most before anybody here sees them.
   static constexpr int64_t kQuotaInRequestMemories = 4;
-  // So many times UnaccountedBytes() are more than that.
-  static constexpr int64_t kOfAnAddress = 5;
   [[nodiscard]] int64_t UnaccountedBytes() const;
+  // Five times as many, and more than gRPC takes in.
+  [[nodiscard]] int64_t UnaccountedBytesOfAddress() const;
   [[nodiscard]] AddressRanges TrustedProxies() const;
   // By itself a server that guards anything does not reflect.
   [[nodiscard]] bool Reflects() const {

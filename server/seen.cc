@@ -4,12 +4,11 @@
 #include <string>
 #include <utility>
 
+#include "common/metrics/metric_info.h"
 #include "common/state/import_mark.h"
 
 namespace halograph::server {
 namespace {
-
-constexpr char kOther[] = "other";  // a series of many, which tells of none
 
 bool Sees(const Access& access, const TensorRef& tensor) {
   return IsImportMark(tensor) || access.Sees(tensor);
@@ -23,7 +22,7 @@ void LeaveTensors(const Access& access, std::vector<MutableTensorStats>* tensors
 bool SeesSeries(const Access& access, const Labels& labels) {
   return std::all_of(labels.begin(), labels.end(), [&](const auto& label) {
     const auto& [name, value] = label;
-    if (value == kOther) return true;
+    if (value == kOtherLabel) return true;
     if (name == "tensor" || name == "relation") return access.SeesName(value);
     return name != "principal" || access.SeesCallers() || value == access.name();
   });

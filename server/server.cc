@@ -273,8 +273,7 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
   log.LogLeft(now);
   if (peers != nullptr) peers->ForgetOld();
   trimmer.Trim(now, dispatcher.in_flight() == 0, *buffers);
-  guard.Look(now);
-  std::chrono::nanoseconds pause = connections.empty() ? kPause : ConnectionGuard::kPace;
+  std::chrono::nanoseconds pause = std::min<std::chrono::nanoseconds>(kPause, guard.Look(now));
   if (memory_is_waited_for || calls_wait || draining) pause = kPauseInNeed;
   return std::min(pause, pulse.Beat(now));
 }
@@ -298,7 +297,9 @@ Status Server::State::OpenPolicy(const ServerOptions& options) {
   if (!policy.ok()) return Annotate(policy.status(), "--policy");
   rights = std::make_unique<Rights>(*std::move(policy), &metrics);
   health.AskFirst(
-      [this](const grpc::CallbackServerContext& call) { return CheckCaller(call, rights.get()); });
+      [this](const grpc::CallbackServerContext& of_call, const ConnectionTable::Call& call) {
+        return CheckCaller(of_call, call, &connections, rights.get());
+      });
   return metrics.status();
 }
 

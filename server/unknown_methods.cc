@@ -4,6 +4,7 @@
 
 #include "common/base/printable.h"
 #include "common/base/status.h"
+#include "server/caller.h"
 #include "server/rpc_status.h"
 
 namespace halograph::server {
@@ -24,13 +25,9 @@ class UnknownCall final : public grpc::ServerGenericBidiReactor {
 
 grpc::ServerGenericBidiReactor* UnknownMethods::CreateReactor(
     grpc::GenericCallbackServerContext* context) {
-  int64_t bytes = 0;
-  for (const auto& [key, value] : context->client_metadata()) {
-    bytes += static_cast<int64_t>(key.size() + value.size());
-  }
   const std::string name = Printable(context->method(), kNameShown);
   return new UnknownCall(
-      connections_.Begin(context->peer(), bytes),
+      BeginCounted(&connections_, *context, 0),
       MakeStatus(absl::StatusCode::kUnimplemented, "this server has no method " + name));
 }
 

@@ -84,11 +84,16 @@ void AcceptLoop::TellOfRefused() {
   if (now - told_of_refused_ < kRefusalsPause) return;
   told_of_refused_ = now;
   const ConnectionCounts counts = table_.counts();
-  const int64_t refused = counts.refused_all + counts.refused_address + counts.refused_penalty;
+  const ConnectionCounts before = std::exchange(told_, counts);
+  const int64_t all = counts.refused_all - before.refused_all;
+  const int64_t address = counts.refused_address - before.refused_address;
+  const int64_t penalty = counts.refused_penalty - before.refused_penalty;
   spdlog::warn(
-      "{} connections refused: there are {} of at most {} (--connections), or those of one address "
-      "are as many as --connections-per-address allows, or one of them was just shut down",
-      refused - std::exchange(refused_before_, refused), counts.now, table_.most());
+      "{} connections refused: {} since there are {} (raise --connections), {} since their address "
+      "has as many as it may (raise --connections-per-address, or name it in --trusted-proxies), "
+      "{} "
+      "within a second after one of their address was shut down",
+      all + address + penalty, all, table_.most(), address, penalty);
 }
 
 }  // namespace halograph::server

@@ -44,7 +44,7 @@ class AcceptLoop {
   const int wake_;  // an eventfd, or -1 if there was none: then it looks now and then
   Clock::time_point told_of_descriptors_;
   Clock::time_point told_of_refused_;
-  int64_t refused_before_ = 0;
+  ConnectionCounts told_;
   std::thread thread_;
 };
 

@@ -1,7 +1,10 @@
 #include "server/listener/connection_guard.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "common/base/log.h"
 
@@ -12,19 +15,37 @@ constexpr std::chrono::seconds kTellPause{1};
 
 }  // namespace
 
-void ConnectionGuard::Look(Clock::time_point now) {
+std::chrono::nanoseconds ConnectionGuard::Look(Clock::time_point now) {
+  if (table_.empty()) return std::chrono::hours(1);  // the first one wakes whoever looks
+  const Clock::time_point begin = Clock::now();
   const std::vector<Offender> offenders = ChooseOffenders(table_.Look(now), bounds_);
   if (!offenders.empty()) {
-    untold_ += table_.Shut(offenders);
     example_ = offenders.front();
+    example_peer_ = table_.Peer(example_.id);
+    table_.Shut(offenders);
   }
-  if (untold_ == 0 || now - told_ < kTellPause) return;
-  told_ = now;
-  const int64_t bound = example_.offence == Offence::kCalls ? bounds_.calls : bounds_.bytes;
+  Tell(now);
+  return std::max<std::chrono::nanoseconds>(kPace, kRestPerLook * (Clock::now() - begin));
+}
+
+void ConnectionGuard::Tell(Clock::time_point now) {
+  if (now - told_at_ < kTellPause) return;
+  const ConnectionCounts counts = table_.counts();
+  const int64_t shut = counts.shut[static_cast<size_t>(ShutReason::kCalls)] +
+                       counts.shut[static_cast<size_t>(ShutReason::kBytes)];
+  if (shut == told_) return;
+  told_at_ = now;
+  const std::string example =
+      example_peer_.empty()
+          ? ""
+          : fmt::format(" ({} one of them: {} {}, of the connection or of others too, beyond {})",
+                        example_peer_, example_.amount, OffenceText(example_.offence),
+                        example_.bound);
   spdlog::warn(
-      "{} connections shut down that took more than they may; one of them, or its address, had {} "
-      "{}, beyond {}",
-      std::exchange(untold_, 0), example_.amount, OffenceText(example_.offence), bound);
+      "{} connections shut down that took more than they may{}: more than {} calls that do not "
+      "end, or bytes that belong to no call (--unaccounted-bytes)",
+      shut - std::exchange(told_, shut), example, bounds_.calls);
+  example_peer_.clear();
 }
 
 }  // namespace halograph::server

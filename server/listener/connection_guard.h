@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 #include "server/listener/connection_rules.h"
 #include "server/listener/connection_table.h"
@@ -14,23 +15,27 @@ class ConnectionGuard {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Between two looks while there are connections: what a connection may send meanwhile is beyond
-  // the bounds.
+  // Between two looks while there are connections, at least, and 20 times what a look takes: what a
+  // connection may send meanwhile is beyond the bounds.
   static constexpr std::chrono::milliseconds kPace{50};
+  static constexpr int kRestPerLook = 20;
 
   // `table` outlives it.
   ConnectionGuard(ConnectionTable* table, ConnectionBounds bounds)
       : table_(*table), bounds_(bounds) {}
 
-  // One look. What it ends is logged, at most once a second.
-  void Look(Clock::time_point now);
+  // One look; after how long the next is due. What it ends is logged, at most once a second.
+  std::chrono::nanoseconds Look(Clock::time_point now);
 
  private:
+  void Tell(Clock::time_point now);
+
   ConnectionTable& table_;
   const ConnectionBounds bounds_;
-  Clock::time_point told_;
-  int64_t untold_ = 0;  // shut, and not logged yet
-  Offender example_;    // one of them
+  Clock::time_point told_at_;
+  int64_t told_ = 0;  // of those that were shut by a rule
+  Offender example_;  // one of them that was not told yet, if its peer is not empty
+  std::string example_peer_;
 };
 
 }  // namespace halograph::server

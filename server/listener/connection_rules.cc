@@ -20,7 +20,7 @@ void TakeLargest(int64_t ConnectionRow::*figure, int64_t bound, Offence offence,
     return a->*figure < b->*figure || (a->*figure == b->*figure && a->id < b->id);
   });
   for (; sum > bound; rows->pop_back()) {
-    offenders->push_back({rows->back()->id, offence, sum});
+    offenders->push_back({rows->back()->id, offence, sum, bound});
     sum -= rows->back()->*figure;
   }
 }
@@ -38,9 +38,11 @@ std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
   Rows all;
   for (const ConnectionRow& row : rows) {
     if (row.calls > bounds.calls) {
-      offenders.push_back({row.id, Offence::kCalls, row.calls});
-    } else if (row.lasting_bytes > bounds.bytes || row.bytes > bounds.address_bytes) {
-      offenders.push_back({row.id, Offence::kBytes, row.bytes});
+      offenders.push_back({row.id, Offence::kCalls, row.calls, bounds.calls});
+    } else if (row.lasting_bytes > bounds.bytes) {
+      offenders.push_back({row.id, Offence::kBytes, row.lasting_bytes, bounds.bytes});
+    } else if (row.bytes > bounds.address_bytes) {
+      offenders.push_back({row.id, Offence::kBytes, row.bytes, bounds.address_bytes});
     } else {
       (row.alone ? all : by_address[row.address]).push_back(&row);
     }

@@ -25,8 +25,10 @@ struct ConnectionRow {
   int64_t lasting_bytes = 0;  // the least that they were for a while (ConnectionTable::kLasts)
 };
 
+inline constexpr int64_t kMostCalls = 1024;  // begun and not ended
+
 struct ConnectionBounds {
-  int64_t calls = 1024;
+  int64_t calls = kMostCalls;
   int64_t bytes = 20 << 20;  // of a connection, that last
   // Of those of an address, or of one connection, at once: more than gRPC takes in of requests.
   int64_t address_bytes = 100 << 20;
@@ -39,7 +41,8 @@ enum class Offence : uint8_t { kCalls, kBytes };
 struct Offender {
   uint64_t id = 0;
   Offence offence = Offence::kCalls;
-  int64_t amount = 0;  // of the connection, or of all those of its address
+  int64_t amount = 0;  // of the connection, of all those of its address, or of all
+  int64_t bound = 0;   // that this is beyond
 };
 
 // Those beyond a bound: first each by itself, of whose bytes those count that last: honest requests

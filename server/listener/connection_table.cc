@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include <fcntl.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -251,22 +252,37 @@ std::vector<ConnectionRow> ConnectionTable::Look(std::chrono::steady_clock::time
   return rows;
 }
 
+std::string ConnectionTable::Peer(uint64_t id) const {
+  const MutexLock lock(accepting_);
+  const auto entry = entries_.find(id);
+  return entry == entries_.end() ? "" : entry->second.counted->peer;
+}
+
 bool ConnectionTable::ShutOne(const Entry& entry, ShutReason reason) {
-  if (!IsThere(entry)) return false;
+  // A copy stays with its socket, whoever gets the number if gRPC closes it meanwhile.
+  const int fd = fcntl(entry.fd, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return false;
+  const bool shut = ShutCopy(entry, fd, reason);
+  close(fd);
+  return shut;
+}
+
+bool ConnectionTable::ShutCopy(const Entry& entry, int fd, ShutReason reason) {
+  if (InodeOf(fd) != entry.inode) return false;
   // One that was reset has no peer any more, and is not shut either.
-  const std::optional<PeerAddress> peer = PeerOf(entry.fd);
+  const std::optional<PeerAddress> peer = PeerOf(fd);
   if (!peer.has_value() || peer->name != entry.counted->peer) return false;
   const bool by_rule = reason == ShutReason::kCalls || reason == ShutReason::kBytes;
   if (by_rule) {
     // Drops, too, what was received and not yet read, which may be megabytes of more of it.
     sockaddr nowhere{};
     nowhere.sa_family = AF_UNSPEC;
-    static_cast<void>(connect(entry.fd, &nowhere, sizeof(nowhere)));
+    static_cast<void>(connect(fd, &nowhere, sizeof(nowhere)));
     if (!entry.counted->from_proxy) {
       penalties_[entry.address] = std::chrono::steady_clock::now() + options_.penalty;
     }
   }
-  shutdown(entry.fd, SHUT_RDWR);
+  shutdown(fd, SHUT_RDWR);
   entry.counted->shut = true;
   if (reason != ShutReason::kEnd) ++counts_.shut[static_cast<size_t>(reason)];
   return true;
@@ -274,12 +290,9 @@ bool ConnectionTable::ShutOne(const Entry& entry, ShutReason reason) {
 
 void ConnectionTable::ShutFor(const std::shared_ptr<Counted>& counted, ShutReason reason) {
   const MutexLock lock(accepting_);
-  if (counted->shut) return;
+  if (counted->shut.exchange(true)) return;  // also where it has ended by now: nobody looks again
   for (const auto& [id, entry] : entries_) {
-    if (entry.counted == counted) {
-      ShutOne(entry, reason);
-      return;
-    }
+    if (entry.counted == counted) ShutOne(entry, reason);
   }
 }
 

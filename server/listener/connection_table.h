@@ -4,7 +4,8 @@
 // has the inode that was recorded (the system gives each socket one of its own) and, before
 // anything is done to it, the recorded peer; no connection is accepted meanwhile.
 //
-// Thread-safe. Calls wait neither for a look at the table nor for what is accepted.
+// Thread-safe. Calls wait neither for a look at the table nor for what is accepted, but those of a
+// connection that is being shut.
 #pragma once
 
 #include <array>
@@ -30,11 +31,11 @@
 namespace halograph::server {
 
 struct TableOptions {
-  int64_t most = 4096;             // connections
-  int64_t most_of_address = 64;    // but of loopback and of trusted proxies
-  bool loopback_is_free = true;    // else its addresses count as others do
-  int64_t most_credit = 20 << 20;  // bytes that calls may account for before they are received
-  int64_t most_calls = 1024;       // begun and not ended, of a connection; beyond: shut at once
+  int64_t most = 4096;              // connections
+  int64_t most_of_address = 64;     // but of loopback and of trusted proxies
+  bool loopback_is_free = true;     // else its addresses count as others do
+  int64_t most_credit = 20 << 20;   // bytes that calls may account for before they are received
+  int64_t most_calls = kMostCalls;  // of a connection; beyond: shut at once
   // How long nobody connects anew from the address of a connection that a rule has shut, but from a
   // trusted proxy's: else who takes too much takes it again and again.
   std::chrono::nanoseconds penalty = std::chrono::seconds(1);
@@ -141,6 +142,8 @@ class ConnectionTable {
   // A call came with an identity that is not believed (server/proxied_identity.h).
   void CountIgnoredIdentity() { ignored_identities_.fetch_add(1, std::memory_order_relaxed); }
 
+  // As gRPC names it; empty: it is gone.
+  [[nodiscard]] std::string Peer(uint64_t id) const;
   [[nodiscard]] bool empty() const { return size_.load(std::memory_order_relaxed) == 0; }
   [[nodiscard]] ConnectionCounts counts() const;
   [[nodiscard]] int64_t most() const { return options_.most; }
@@ -170,6 +173,7 @@ class ConnectionTable {
   template <typename Chosen>
   void ForgetClosed(const Chosen& chosen) HG_REQUIRES(accepting_);
   bool ShutOne(const Entry& entry, ShutReason reason) HG_REQUIRES(accepting_);
+  bool ShutCopy(const Entry& entry, int fd, ShutReason reason) HG_REQUIRES(accepting_);
   void ShutFor(const std::shared_ptr<Counted>& counted, ShutReason reason);
 
   const TableOptions options_;

@@ -121,11 +121,7 @@ StatusOr<AddressRanges::Range> AddressRanges::ParseOne(std::string_view text) {
 }
 
 AddressBytes GroupOf(const AddressBytes& address) {
-  constexpr AddressBytes kIpv4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  if (std::equal(kIpv4.begin(), kIpv4.begin() + 12, address.begin())) return address;
-  AddressBytes group = address;
-  std::fill(group.begin() + 8, group.end(), 0);
-  return group;
+  return IsMapped(address) ? address : FirstOf(address, kAddressBits / 2);
 }
 
 StatusOr<AddressRanges> AddressRanges::Parse(std::span<const std::string> texts) {

@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view kBearer = "bearer ";
 // The names of a certificate that an error shows.
 constexpr size_t kNamesShown = 4;
+constexpr size_t kNumVerbs = static_cast<size_t>(Right::kEnd) - static_cast<size_t>(Right::kSample);
 
 bool SameLetter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == static_cast<unsigned char>(b);
@@ -54,7 +55,7 @@ Rights::Rights(std::unique_ptr<PolicyFile> policy, MetricRegistry* metrics)
       denied_(metrics->AddFoundCounters(
           {"halograph_server_permission_denied_total", MetricUnit::kNone,
            "Calls that got PERMISSION_DENIED, by who called and the verb of the method."},
-          {"principal", "verb"}, {}, Policy::kMostPrincipals)),
+          {"principal", "verb"}, {}, kNumVerbs * Policy::kMostPrincipals)),
       unauthenticated_(
           metrics->AddCounter({"halograph_server_unauthenticated_total", MetricUnit::kNone,
                                "Calls that got UNAUTHENTICATED: no principal of the policy."})) {
