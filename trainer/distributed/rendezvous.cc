@@ -9,6 +9,7 @@
 #include "common/base/host_name.h"
 #include "common/base/host_port.h"
 #include "common/base/log.h"
+#include "common/base/printable.h"
 #include "trainer/distributed/device_address.h"
 #include "trainer/torch/torch_log.h"
 
@@ -25,6 +26,7 @@ constexpr milliseconds kSayWhomAfter{5000};
 constexpr milliseconds kBlameGrace{2000};
 constexpr milliseconds kPresenceAnswer{3000};
 constexpr size_t kMaxReasonBytes = 4096;
+constexpr size_t kJobShown = 100;
 
 milliseconds Milliseconds(std::chrono::nanoseconds duration) {
   return std::max(milliseconds(1), std::chrono::duration_cast<milliseconds>(duration));
@@ -73,6 +75,7 @@ StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Join(const GroupOptions& optio
   std::unique_ptr<Rendezvous> meeting(new Rendezvous(options));
   HG_RETURN_IF_ERROR(meeting->Connect(deadline));
   try {
+    HG_RETURN_IF_ERROR(meeting->CheckJob());
     const std::string own = Key("process", options.process);
     meeting->Set(own, HostAndPid());
     // Waiting for a key that is there also sets the timeout of the connection's later answers.
@@ -148,6 +151,20 @@ Status Rendezvous::AwaitMaster(Clock::time_point deadline) {
     }
     std::this_thread::sleep_for(kPoll);
   }
+}
+
+Status Rendezvous::CheckJob() {
+  const std::string key = Key("job", 0);
+  if (options_.process == 0) {
+    Set(key, options_.job);
+    return OkStatus();
+  }
+  HG_ASSIGN_OR_RETURN(const std::string theirs, AwaitKey(key, "the job of " + options_.NameOf(0)));
+  if (theirs == options_.job) return OkStatus();
+  return FailedPrecondition(
+      "{} is of job '{}', but the ranks that meet at {} are of job '{}': give each run a port of "
+      "its own, or all its ranks the same --job",
+      Self(), options_.job, Master(), Printable(theirs, kJobShown));
 }
 
 Status Rendezvous::AwaitAll(Clock::time_point deadline) {

@@ -24,9 +24,10 @@ namespace halograph {
 struct GroupOptions {
   int process = 0;
   int num_processes = 1;
-  int ranks_each = 1;                                           // of every process
-  std::string master_addr = "127.0.0.1";                        // where process 0 is
-  int master_port = 29500;                                      // that process 0 listens on
+  int ranks_each = 1;                     // of every process
+  std::string master_addr = "127.0.0.1";  // where process 0 is
+  int master_port = 29500;                // that process 0 listens on
+  std::string job = "";                   // of which the processes are; those of others are refused
   std::chrono::nanoseconds timeout = std::chrono::seconds(30);  // of joining and every collective
   const std::atomic<bool>* stop = nullptr;  // ends waiting with Cancelled when it turns true
 
@@ -41,7 +42,8 @@ struct GroupOptions {
 class Rendezvous {
  public:
   // Process 0 listens, the others connect; then waits until all are there.
-  //   FailedPrecondition  process 0 cannot listen on the port
+  //   FailedPrecondition  process 0 cannot listen on the port; or it is of another job, whose
+  //                       processes do not notice this one
   //   DeadlineExceeded    process 0 does not answer, or others are missing: named
   //   Cancelled           stop was set
   [[nodiscard]] static StatusOr<std::unique_ptr<Rendezvous>> Join(const GroupOptions& options);
@@ -75,6 +77,9 @@ class Rendezvous {
   // A connection for Presence. Throws.
   [[nodiscard]] Presence::StorePtr ConnectOnceMore() const;
   [[nodiscard]] Status AwaitMaster(std::chrono::steady_clock::time_point deadline);
+  // Says which job it is on process 0; the others compare theirs with it. It finds mistakes, and
+  // stops no attacker.
+  [[nodiscard]] Status CheckJob();
   [[nodiscard]] Status AwaitAll(std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] StatusOr<std::string> AwaitKey(const std::string& key, std::string_view what);
   void Set(const std::string& key, std::string_view value);

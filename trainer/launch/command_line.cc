@@ -57,6 +57,7 @@ Status ApplyLaunchDefaults(const OptionTable& rows, const Environment& environme
     o.rank = defaults.rank.value_or(o.rank);
     o.world_size = defaults.world_size.value_or(o.world_size);
   }
+  if (!rows.given("job")) o.job = defaults.job.value_or("");
   const bool addr_given = rows.given("master-addr") || defaults.master_addr.has_value();
   if (!rows.given("master-addr")) {
     o.master_addr = defaults.master_addr.value_or(o.master_addr);

@@ -4,6 +4,9 @@
 #include <cstdlib>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include <fmt/ranges.h>
 
 #include "common/base/log.h"
 #include "trainer/launch/slurm_nodes.h"
@@ -29,13 +32,25 @@ StatusOr<std::optional<int>> Number(const Environment& environment, const char* 
   return value;
 }
 
-struct Pair {
+struct Launcher {
   const char* rank;
   const char* size;
+  std::vector<const char*> job;  // empty: it tells runs apart by no variable
 };
-constexpr Pair kLaunchers[] = {{"RANK", "WORLD_SIZE"},
-                               {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                               {"SLURM_PROCID", "SLURM_NTASKS"}};
+const Launcher kLaunchers[] = {{"RANK", "WORLD_SIZE", {"TORCHELASTIC_RUN_ID"}},
+                               {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {}},
+                               {"SLURM_PROCID", "SLURM_NTASKS", {"SLURM_JOB_ID", "SLURM_STEP_ID"}}};
+
+// The values of those that are set, with dots between them.
+std::optional<std::string> JobOf(const Environment& environment,
+                                 const std::vector<const char*>& names) {
+  std::vector<std::string> words;
+  for (const char* name : names) {
+    if (auto word = environment(name)) words.push_back(*std::move(word));
+  }
+  if (words.empty()) return std::nullopt;
+  return fmt::format("{}", fmt::join(words, "."));
+}
 
 // Where the first task of a Slurm step runs.
 std::optional<std::string> FirstSlurmNode(const Environment& environment) {
@@ -60,18 +75,20 @@ Environment ProcessEnvironment() {
 
 StatusOr<LaunchDefaults> ReadLaunchDefaults(const Environment& environment) {
   LaunchDefaults defaults;
-  for (const Pair& pair : kLaunchers) {
-    HG_ASSIGN_OR_RETURN(defaults.rank, Number(environment, pair.rank));
-    HG_ASSIGN_OR_RETURN(defaults.world_size, Number(environment, pair.size));
+  for (const Launcher& launcher : kLaunchers) {
+    HG_ASSIGN_OR_RETURN(defaults.rank, Number(environment, launcher.rank));
+    HG_ASSIGN_OR_RETURN(defaults.world_size, Number(environment, launcher.size));
     if (defaults.rank.has_value() != defaults.world_size.has_value()) {
       const bool rank_set = defaults.rank.has_value();
       return InvalidArgument("environment variable {} is set but {} is not: set both or neither",
-                             rank_set ? pair.rank : pair.size, rank_set ? pair.size : pair.rank);
+                             rank_set ? launcher.rank : launcher.size,
+                             rank_set ? launcher.size : launcher.rank);
     }
     if (!defaults.rank.has_value()) continue;
-    if (pair.rank == std::string_view("SLURM_PROCID") && *defaults.world_size > 1) {
+    if (launcher.rank == std::string_view("SLURM_PROCID") && *defaults.world_size > 1) {
       defaults.master_addr = FirstSlurmNode(environment);
     }
+    defaults.job = JobOf(environment, launcher.job);
     break;
   }
   if (auto addr = environment("MASTER_ADDR")) defaults.master_addr = std::move(addr);

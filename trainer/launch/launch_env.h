@@ -19,12 +19,14 @@ struct LaunchDefaults {
   std::optional<int> world_size;
   std::optional<std::string> master_addr;
   std::optional<int> master_port;
+  std::optional<std::string> job;
 };
 
 // Rank and world size come from one launcher: RANK and WORLD_SIZE, else Open MPI's, else Slurm's
 // (SLURM_PROCID, SLURM_NTASKS). Where Slurm's ranks are several and MASTER_ADDR is not set, it is
 // the first node of SLURM_STEP_NODELIST, else of SLURM_JOB_NODELIST: there Slurm puts rank 0. A
-// list that cannot be read is a warning, and counts as none. MASTER_PORT has no other name.
+// list that cannot be read is a warning, and counts as none. MASTER_PORT has no other name. The
+// job is TORCHELASTIC_RUN_ID beside RANK, or Slurm's job and step beside its rank.
 // InvalidArgument naming the variable: only one of a pair set, or a value that is no number.
 [[nodiscard]] StatusOr<LaunchDefaults> ReadLaunchDefaults(const Environment& environment);
 

@@ -99,6 +99,12 @@ void AddRankRows(OptionTable& rows, TrainOptions* o) {
       .Range(0, 65535)
       .DefaultText("MASTER_PORT")
       .Mark(kNotRepeated);
+  rows.Add("job", &o->job,
+           "any words, the same on all ranks of a run: rank 0 refuses ranks of another, which came "
+           "to its port by mistake")
+      .ValueName("NAME")
+      .DefaultText("TORCHELASTIC_RUN_ID, or Slurm's job and step")
+      .Mark(kNotRepeated);
   rows.Group("Calls");
   AddCallRows(rows, &o->remote, "bound on every call and collective");
   AddServerTimeoutRow(rows, &o->remote);

@@ -77,6 +77,7 @@ struct TrainOptions {
   int logical_ranks = 0;
   std::string master_addr = "127.0.0.1";
   int master_port = 29500;
+  std::string job;  // whose ranks meet; those of another are refused
   // remote.timeout is that of every collective too; remote.server_timeout comes on top there.
 
   std::string task;                   // empty: the only one

@@ -121,6 +121,7 @@ Status JoinRanks(Session& session) {
                            .num_processes = options.world_size,
                            .master_addr = options.master_addr,
                            .master_port = options.master_port,
+                           .job = options.job,
                            .timeout = timeout,
                            .stop = session.stop->flag()};
   const bool alone = session.seat.host == nullptr;

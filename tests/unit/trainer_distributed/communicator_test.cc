@@ -334,6 +334,24 @@ TEST(CommunicatorFailureTest, AMissingRankIsNamed) {
   EXPECT_THAT(Message(status), HasSubstr("rank 1, rank 2"));
 }
 
+// Two runs with one port: whoever comes from the other one leaves, and those who meet there do.
+TEST(CommunicatorFailureTest, ARankOfAnotherJobIsRefusedAndDisturbsNobody) {
+  GroupOptions options = LoopbackGroup(0, 2, FreePort());
+  options.job = "one";
+  auto first = std::async(std::launch::async, [options] { return Communicator::Join(options); });
+  options.process = 1;
+  options.job = "other";
+  const Status refused = Communicator::Join(options).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+  EXPECT_THAT(Message(refused), HasSubstr("rank 1 is of job 'other'"));
+  EXPECT_THAT(Message(refused), HasSubstr("are of job 'one'"));
+  EXPECT_THAT(Message(refused), HasSubstr("--job"));
+  options.job = "one";
+  const auto second = Communicator::Join(options);
+  EXPECT_TRUE(second.ok()) << second.status();
+  EXPECT_TRUE(first.get().ok());
+}
+
 TEST(CommunicatorFailureTest, AnAbsentMasterIsNamed) {
   GroupOptions options = LoopbackGroup(1, 2, FreePort());
   options.timeout = std::chrono::milliseconds(200);

@@ -76,6 +76,21 @@ TEST(LaunchDefaultsTest, OtherLaunchersInASlurmJobSayThemselvesWhereRankZeroIs) 
       << "one rank meets nobody";
 }
 
+TEST(LaunchDefaultsTest, TheJobIsTheLaunchersThatSaysTheRank) {
+  std::map<std::string, std::string> all = {
+      {"RANK", "1"},         {"WORLD_SIZE", "2"},   {"TORCHELASTIC_RUN_ID", "run"},
+      {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_JOB_ID", "17"},
+      {"SLURM_STEP_ID", "0"}};
+  EXPECT_EQ(ReadLaunchDefaults(Of(all))->job, "run");
+  all.erase("TORCHELASTIC_RUN_ID");
+  EXPECT_EQ(ReadLaunchDefaults(Of(all))->job, std::nullopt) << "two runs may be in one Slurm step";
+  all.erase("RANK");
+  all.erase("WORLD_SIZE");
+  EXPECT_EQ(ReadLaunchDefaults(Of(all))->job, "17.0");
+  all.erase("SLURM_STEP_ID");
+  EXPECT_EQ(ReadLaunchDefaults(Of(all))->job, "17");
+}
+
 TEST(LaunchDefaultsTest, HalfAPairIsRefusedNamingBoth) {
   const Status status = ReadLaunchDefaults(Of({{"RANK", "1"}})).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

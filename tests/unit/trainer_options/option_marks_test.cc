@@ -32,7 +32,7 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
   EXPECT_THAT(
       Marked(kNotRepeated),
       UnorderedElementsAre("rank", "world_size", "logical_ranks", "master_addr", "master_port",
-                           "state_fall_back", "accept_loss", "device_cache_memory", "cache",
+                           "job", "state_fall_back", "accept_loss", "device_cache_memory", "cache",
                            "cache_memory", "log", "predict", "tensorboard", "trace", "checkpoint",
                            "resume", "http_listen", "http_address_file", "http_token_file"));
   EXPECT_THAT(Marked(kOfOutput), UnorderedElementsAre("log", "predict", "http_listen",
