@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
 namespace halograph::sim {
 namespace {
 
-// Pushes that were in progress together come in any order: of nine there are 362,880.
+// Pushes that were in progress together come in any order: of nine there are 362,880, of which most
+// come to the same.
 constexpr int64_t kMostTries = 60'000;
 
 bool RefusedForGood(const Status& status) {
@@ -110,7 +113,11 @@ class ServerHistory::OrderSearch {
   int64_t tries() const { return tries_; }
 
  private:
-  bool AtGap(int64_t lsn, const StoreModel& model) {
+  bool AtGap(int64_t lsn, StoreModel& model) {
+    std::vector<bool> left(candidates_.size());
+    for (size_t i = 0; i < left.size(); ++i) left[i] = candidates_[i] != nullptr;
+    // An order that came here with the same rows and the same pushes left has been tried.
+    if (!tried_.emplace(lsn, std::move(left), model.Fingerprint()).second) return false;
     for (size_t i = 0; i < candidates_.size() && tries_ < kMostTries; ++i) {
       PushRecord* push = candidates_[i];
       if (push == nullptr) continue;
@@ -134,6 +141,7 @@ class ServerHistory::OrderSearch {
   int must_ = 0;
   Log found_;
   int64_t tries_ = 0;
+  std::set<std::tuple<int64_t, std::vector<bool>, uint64_t>> tried_;
 };
 
 StoreModel ServerHistory::StateAt(int64_t lsn) const {

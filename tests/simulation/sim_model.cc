@@ -1,6 +1,10 @@
 #include "tests/simulation/sim_model.h"
 
+#include <span>
+
 #include <fmt/format.h>
+
+#include "common/base/checksum.h"
 
 namespace halograph::sim {
 
@@ -58,6 +62,26 @@ std::vector<std::byte> StoreModel::RowsOf(int tensor) {
     rows.insert(rows.end(), row.begin(), row.end());
   }
   return rows;
+}
+
+uint64_t StoreModel::Fingerprint() {
+  std::vector<std::byte> all;
+  const auto add = [&](int64_t number) {
+    const auto bytes = std::as_bytes(std::span(&number, 1));
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  };
+  for (Tensor& tensor : tensors_) {
+    for (const int64_t id : tensor.ids) {
+      const std::vector<std::byte> image = tensor.reference.Image(id);
+      all.insert(all.end(), image.begin(), image.end());
+    }
+    add(tensor.started ? tensor.step : -1);
+    for (const auto& [step, pushes] : tensor.waiting) {
+      add(step);
+      for (const auto& [rank, push] : pushes) add(rank);
+    }
+  }
+  return Checksum64(all);
 }
 
 StoreRows StoreModel::Rows() {

@@ -65,6 +65,9 @@ class StoreModel {
   // steps that are complete with it, or none.
   std::vector<const PushRecord*> Apply(const PushRecord& push);
 
+  // Equal of models that go on alike, whatever is pushed next: of all rows, with what optimizers
+  // keep, and of the pushes that wait.
+  [[nodiscard]] uint64_t Fingerprint();
   [[nodiscard]] StoreRows Rows();
   [[nodiscard]] std::vector<std::byte> RowsOf(int tensor);
 

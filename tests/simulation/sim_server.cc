@@ -440,7 +440,8 @@ void SimServer::Administrate() {
     if (!makes_room_) {  // else at once
       world_->scheduler.WaitUntil(
           "work of the operator",
-          world_->scheduler.now_ns() + random_.Between(5, 100) * kMillisecond,
+          world_->scheduler.now_ns() +
+              random_.Between(5 * kMillisecond, world_->plan.operator_pause_ns),
           [this] { return ends(); });
       if (ends()) return;
     }
@@ -488,8 +489,9 @@ void SimServer::MakeSnapshot() {
 // As a trainer does, whose ranks push on meanwhile, or have been killed.
 void SimServer::KeepSteps() {
   while (!ends()) {
-    world_->scheduler.WaitUntil("a step to be kept",
-                                world_->scheduler.now_ns() + random_.Between(5, 200) * kMillisecond,
+    const int64_t pause_ns = random_.Between(
+        5 * kMillisecond, std::min(2 * world_->plan.operator_pause_ns, 200 * kMillisecond));
+    world_->scheduler.WaitUntil("a step to be kept", world_->scheduler.now_ns() + pause_ns,
                                 [this] { return ends(); });
     if (ends()) return;
     const auto tensor = store_->Describe(world_->plan.tensors[0].ref);

@@ -11,6 +11,8 @@
 namespace halograph::sim {
 namespace {
 
+constexpr int64_t kSmallSegment = 8 << 10;
+
 RowOptimizer AnOptimizer(Random& random) {
   RowOptimizer optimizer;
   constexpr RowOptimizer::Kind kKinds[] = {RowOptimizer::Kind::kSgd, RowOptimizer::Kind::kAdagrad,
@@ -78,6 +80,19 @@ Plan MakePlan(uint64_t seed) {
   Random of_clients(Mix(seed) + 2);
   plan.registered = of_clients.Chance(0.5);
   plan.age_counts = of_clients.Chance(0.5);
+  // An operator who comes seldom leaves the log to itself; a disk that fails often meets power
+  // losses.
+  constexpr int64_t kPauses[] = {10, 10, 100, 100, 1000};
+  plan.operator_pause_ns = kPauses[of_clients.Below(5)] * kMillisecond;
+  if (of_clients.Chance(0.3)) {
+    plan.failing_syncs = 0.3;
+    plan.num_troubles *= 2;
+  }
+  // Segments that are full after some pushes are freed, and used again, soon.
+  if (of_clients.Chance(0.3)) {
+    plan.log_bytes = plan.log_bytes / plan.segment_bytes * kSmallSegment;
+    plan.segment_bytes = kSmallSegment;
+  }
   // Many ranks that wait for a step in pulls leave no thread of a server to who is to push it.
   const bool few = plan.num_clients <= 4;
   if (plan.tensors.size() > 2 && few && random.Chance(0.6)) plan.step_tensors = 2;
@@ -147,7 +162,8 @@ void MakeTrouble(World& world) {
       server.machine().disk().SetCapacity(server.machine().disk().used_bytes() +
                                           random.Between(0, 100'000));
     } else {
-      server.machine().faults() = {.write = 0.03, .sync = 0.05, .read = 0.02, .names = 0.05};
+      server.machine().faults() = {
+          .write = 0.03, .sync = world.plan.failing_syncs, .read = 0.02, .names = 0.05};
     }
   } else if (kind == 8) {
     const auto ends = static_cast<int64_t>(world.servers.size() + world.clients.size());

@@ -42,6 +42,8 @@ struct Plan {
   bool bit_rot = false;
   NetworkChances network;
   int num_troubles = 0;
+  double failing_syncs = 0.05;    // of a disk that has faults
+  int64_t operator_pause_ns = 0;  // at most, between two works of an operator
   std::vector<MutableTensorSpec> tensors;
   int step_tensors = 1;  // the first ones, which take synchronous pushes; the others do not
 };

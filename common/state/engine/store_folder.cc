@@ -213,10 +213,9 @@ std::set<int64_t> Store::NamedBy(const CheckpointInfo& checkpoint,
   return named;
 }
 
+// Only where the last write of the catalogue worked, or had no room and changed nothing: after one
+// that failed the catalogue may name files that this process takes for unused.
 void Store::RemoveUnusedFiles() {
-  // After a failed write the catalogue may name files that this process takes for unused. One that
-  // works proves what is named, also where the log has failed for want of room.
-  if (!catalogue_->failure().ok()) return;
   std::set<int64_t> needed;  // by snapshots that wait for their steps
   {
     const MonitorLock lock(*monitor_);
