@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Two servers for each of two parts: training goes on, with the same numbers, while one of each pair
-is left; and as a grid, of which each rank asks one column. And servers that went away and come back: training waits for them, and goes on with the same
-numbers. Runs that are disturbed have no end of their own, so that none is over before it is disturbed."""
+is left; and as a grid, of which each rank asks one column. And servers that went away and come back,
+killed or restarted one after another: training waits for them, and goes on with the same numbers. Runs
+that are disturbed have no end of their own, so that none is over before it is disturbed."""
 import json
 import re
 import signal
 
-from harness import programs
+from harness import certificates, datasets, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must, wait_until
 from harness.training import ENDLESS, num_epochs, options, read_log, start_ranks, train
@@ -235,6 +236,40 @@ class RestartTest(DisturbedBase):
 
     def test_ranks_wait_for_the_one_that_waits_for_a_server(self):
         self.restart_one([1], 1, world_size=2)
+
+
+class RollingRestartTest(DisturbedBase):
+    """Four parts with a server each, so that no other server hides a loss, and learned rows, so that a
+    push that is lost or applied twice shows. All of it over TLS."""
+    RUN = RestartTest.RUN
+
+    def serve(self, part, listen="127.0.0.1:0"):
+        return self.box.start_server(self.graph, part, "--state", self.box.folder / "state", "--tls-dir",
+                                     self.tls, "--drain-delay", "100ms", listen=listen)
+
+    def test_servers_that_are_restarted_one_after_another_change_no_number(self):
+        self.graph, self.tls = self.box.folder / "parts", certificates.make(self.box.folder / "tls")
+        must(self.box.run("halograph-partition", "run", "--input", datasets.cora(), "--output", self.graph,
+                          "--parts", 4, "--seed", 1))
+        servers = [self.serve(part) for part in range(4)]
+        addresses = [programs.address(server) for server in servers]
+        run = dict(self.RUN, servers=",".join(addresses), tls_dir=self.tls)
+        log = self.box.folder / "rank0.jsonl"
+        ranks = start_ranks(self.box, 1, epochs=ENDLESS, timeout=f"{RestartTest.TIMEOUT}s", server_timeout="10m",
+                            **run)
+        self.await_epochs(log, ranks, 1)
+        for part, address in enumerate(addresses):
+            servers[part].signal(signal.SIGTERM)
+            self.assertEqual(0, servers[part].wait(), servers[part].text)
+            before = num_epochs(log)
+            servers[part] = self.serve(part, address)
+            self.assertEqual(address, programs.address(servers[part]))
+            epochs = self.await_epochs(log, ranks, before + 1)
+            self.assertIn("rank 0: first call", servers[part].err)
+        for rank in ranks:
+            rank.end()
+        self.assertEqual(list(range(epochs)), [line["epoch"] for line in read_log(log)[1][:epochs]])
+        self.assertAsUndisturbed(log, epochs, embed_begin="fresh", **run)
 
 
 class MovedTest(DisturbedBase):

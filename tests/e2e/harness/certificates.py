@@ -1,11 +1,13 @@
 """Certificates as an operator makes them, by openssl (docs/security.md)."""
 import subprocess
 
+from harness.tools import tool
+
 CURVE = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
 
 
 def openssl(folder, *words):
-    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+    subprocess.run([tool("openssl", package="openssl"), *words], cwd=folder, check=True, capture_output=True)
 
 
 def make(folder, name="program"):
