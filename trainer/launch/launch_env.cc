@@ -35,10 +35,10 @@ StatusOr<std::optional<int>> Number(const Environment& environment, const char* 
 struct Launcher {
   const char* rank;
   const char* size;
-  std::vector<const char*> job;  // empty: it tells runs apart by no variable
+  std::vector<const char*> job;  // what tells its runs apart
 };
 const Launcher kLaunchers[] = {{"RANK", "WORLD_SIZE", {"TORCHELASTIC_RUN_ID"}},
-                               {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {}},
+                               {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"PMIX_NAMESPACE"}},
                                {"SLURM_PROCID", "SLURM_NTASKS", {"SLURM_JOB_ID", "SLURM_STEP_ID"}}};
 
 // The values of those that are set, with dots between them.

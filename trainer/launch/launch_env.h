@@ -26,7 +26,7 @@ struct LaunchDefaults {
 // (SLURM_PROCID, SLURM_NTASKS). Where Slurm's ranks are several and MASTER_ADDR is not set, it is
 // the first node of SLURM_STEP_NODELIST, else of SLURM_JOB_NODELIST: there Slurm puts rank 0. A
 // list that cannot be read is a warning, and counts as none. MASTER_PORT has no other name. The
-// job is TORCHELASTIC_RUN_ID beside RANK, or Slurm's job and step beside its rank.
+// job is TORCHELASTIC_RUN_ID beside RANK, Open MPI's PMIX_NAMESPACE, or Slurm's job and step.
 // InvalidArgument naming the variable: only one of a pair set, or a value that is no number.
 [[nodiscard]] StatusOr<LaunchDefaults> ReadLaunchDefaults(const Environment& environment);
 

@@ -103,7 +103,7 @@ void AddRankRows(OptionTable& rows, TrainOptions* o) {
            "any words, the same on all ranks of a run: rank 0 refuses ranks of another, which came "
            "to its port by mistake")
       .ValueName("NAME")
-      .DefaultText("TORCHELASTIC_RUN_ID, or Slurm's job and step")
+      .DefaultText("TORCHELASTIC_RUN_ID, PMIX_NAMESPACE, or Slurm's job and step")
       .Mark(kNotRepeated);
   rows.Group("Calls");
   AddCallRows(rows, &o->remote, "bound on every call and collective");

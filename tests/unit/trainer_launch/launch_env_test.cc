@@ -89,6 +89,11 @@ TEST(LaunchDefaultsTest, TheJobIsTheLaunchersThatSaysTheRank) {
   EXPECT_EQ(ReadLaunchDefaults(Of(all))->job, "17.0");
   all.erase("SLURM_STEP_ID");
   EXPECT_EQ(ReadLaunchDefaults(Of(all))->job, "17");
+  EXPECT_EQ(ReadLaunchDefaults(Of({{"OMPI_COMM_WORLD_RANK", "0"},
+                                   {"OMPI_COMM_WORLD_SIZE", "2"},
+                                   {"PMIX_NAMESPACE", "1684930561"}}))
+                ->job,
+            "1684930561");
 }
 
 TEST(LaunchDefaultsTest, HalfAPairIsRefusedNamingBoth) {
