@@ -79,6 +79,12 @@ Status ServerOptions::CheckPeers() const {
     return InvalidArgument(
         "--peers says nothing without --http-listen: add --http-listen HOST:PORT, or leave it out");
   }
+  if (!peers.empty() && !policy.empty() && !tls.given()) {
+    return InvalidArgument(
+        "--peers with --policy: a server is a principal by its certificate when it calls others: "
+        "give --tls-dir, and name the certificate in {}",
+        policy.string());
+  }
   return OkStatus();
 }
 

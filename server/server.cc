@@ -320,7 +320,8 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   HG_RETURN_IF_ERROR(options.Validate());
   HG_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(options.listen));
   PrepareGrpc();
-  HG_ASSIGN_OR_RETURN(auto tls, FollowTls(options.tls, TlsRole::kServer));
+  HG_ASSIGN_OR_RETURN(
+      auto tls, FollowTls(options.tls, options.peers.empty() ? TlsRole::kServer : TlsRole::kBoth));
   auto state = std::make_unique<State>(options, std::move(tls));
   state->env = std::move(env);
   HG_RETURN_IF_ERROR(state->OpenPolicy(options));

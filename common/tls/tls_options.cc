@@ -23,7 +23,7 @@ Status TlsOptions::Validate(TlsRole role) const {
     return InvalidArgument("{} is missing: a certificate and its key are given together",
                            key.empty() ? "--tls-key" : "--tls-cert");
   }
-  if (certificate.empty() && role == TlsRole::kServer) {
+  if (certificate.empty() && role != TlsRole::kClient) {
     return InvalidArgument("--tls-cert and --tls-key are missing: a server shows a certificate");
   }
   return OkStatus();

@@ -124,6 +124,7 @@ class Checker {
  private:
   Status CheckIdentity();
   [[nodiscard]] Status CheckChain() const;
+  [[nodiscard]] Status CheckChainFor(int purpose) const;
   Status CheckCrls();
   Status CheckCrl(const CrlPtr& crl);
   [[nodiscard]] const CertificatePtr* IssuerOf(const CrlPtr& crl) const;
@@ -175,6 +176,11 @@ Status Checker::CheckIdentity() {
 }
 
 Status Checker::CheckChain() const {
+  if (role_ != TlsRole::kClient) HG_RETURN_IF_ERROR(CheckChainFor(X509_PURPOSE_SSL_SERVER));
+  return role_ == TlsRole::kServer ? OkStatus() : CheckChainFor(X509_PURPOSE_SSL_CLIENT);
+}
+
+Status Checker::CheckChainFor(int purpose) const {
   const openssl::StorePtr store(X509_STORE_new());
   for (const CertificatePtr& root : roots_) X509_STORE_add_cert(store.get(), root.get());
   ERR_clear_error();  // of a root that is there twice
@@ -185,17 +191,22 @@ Status Checker::CheckChain() const {
   X509_STORE_CTX_init(context.get(), store.get(), chain_.front().get(), between.get());
   X509_VERIFY_PARAM* bounds = X509_STORE_CTX_get0_param(context.get());
   X509_VERIFY_PARAM_set_time(bounds, static_cast<time_t>(now_));
-  const bool serves = role_ == TlsRole::kServer;
-  X509_VERIFY_PARAM_set_purpose(bounds, serves ? X509_PURPOSE_SSL_SERVER : X509_PURPOSE_SSL_CLIENT);
+  X509_VERIFY_PARAM_set_purpose(bounds, purpose);
   const bool good = X509_verify_cert(context.get()) == 1;
   ERR_clear_error();
   if (good) return OkStatus();
   const int error = X509_STORE_CTX_get_error(context.get());
   if (error == X509_V_ERR_INVALID_PURPOSE) {
+    const bool serves = purpose == X509_PURPOSE_SSL_SERVER;
     return InvalidArgument(
         "{}: the certificate of {} is not for a {} (extendedKeyUsage): make one with {}",
-        paths_.certificate.string(), Subject(chain_.front()), serves ? "server" : "client",
-        serves ? "serverAuth" : "clientAuth");
+        paths_.certificate.string(), Subject(chain_.front()),
+        serves                    ? "server"
+        : role_ == TlsRole::kBoth ? "client, as which a server calls its --peers"
+                                  : "client",
+        role_ == TlsRole::kBoth ? "serverAuth and clientAuth"
+        : serves                ? "serverAuth"
+                                : "clientAuth");
   }
   return InvalidArgument(
       "{}: the certificate of {} does not lead to a root of {} ({}): add the root, or what is "
@@ -307,6 +318,8 @@ StatusOr<TlsTexts> ReadTlsTexts(const TlsPaths& paths) {
 StatusOr<TlsSet> CheckTls(const TlsTexts& texts, const TlsPaths& paths, TlsRole role, double now) {
   return Checker(texts, paths, role, now).Check();
 }
+
+std::string WhyNotVerified(int code) { return X509_verify_cert_error_string(code); }
 
 std::string UtcText(double seconds) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));

@@ -41,8 +41,8 @@ struct TlsTexts {
 // Errors as ReadTextFile, naming the file; OutOfRange beyond 1 MiB.
 [[nodiscard]] StatusOr<TlsTexts> ReadTlsTexts(const TlsPaths& paths);
 
-// What a program does with its certificate.
-enum class TlsRole { kServer, kClient };
+// What a program does with its certificate; kBoth: a server that calls others (--peers).
+enum class TlsRole { kServer, kClient, kBoth };
 
 // Files that passed the check.
 struct TlsSet {
@@ -72,6 +72,9 @@ struct TlsSet {
 // list from counting.
 [[nodiscard]] StatusOr<TlsSet> CheckTls(const TlsTexts& texts, const TlsPaths& paths, TlsRole role,
                                         double now);
+
+// What a code of X509_verify_cert says: "certificate revoked".
+[[nodiscard]] std::string WhyNotVerified(int code);
 
 // "2027-01-31T12:00:00Z"
 [[nodiscard]] std::string UtcText(double seconds);

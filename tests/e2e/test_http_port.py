@@ -172,6 +172,9 @@ class HttpPortTest(CoraInTwoTest):
         result = self.box.run("halograph-server", "--graph", self.graph, "--part", "0", "--listen",
                               "127.0.0.1:0", "--peers", "a:1")
         self.assertCode(2, result, "--peers says nothing without --http-listen")
+        result = self.box.run("halograph-server", "--graph", self.graph, "--part", "0", "--listen", "127.0.0.1:0",
+                              "--http-listen", "127.0.0.1:0", "--peers", "a:1", "--policy", "policy.yaml")
+        self.assertCode(2, result, "--peers with --policy", "--tls-dir")
 
     def test_pools_that_a_server_does_not_have_are_not_shown(self):
         _, _, port = self.start_with_port()

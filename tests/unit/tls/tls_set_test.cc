@@ -133,6 +133,7 @@ TEST_F(TlsSetTest, ACertificateIsForItsRole) {
   EXPECT_TRUE(Check(TlsRole::kClient).ok());
   Use(ca_.Make({.extended_key_usage = "serverAuth"}));
   EXPECT_THAT(Error(TlsRole::kClient), HasSubstr("is not for a client"));
+  EXPECT_THAT(Error(TlsRole::kBoth), AllOf(HasSubstr("--peers"), HasSubstr("and clientAuth")));
   EXPECT_TRUE(Check().ok());
 }
 
