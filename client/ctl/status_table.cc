@@ -7,6 +7,7 @@
 
 #include "client/remote/message_io.h"
 #include "client/remote/rpc.h"
+#include "common/base/call_metadata.h"
 #include "common/base/printable.h"
 #include "common/base/units.h"
 #include "common/state/import_mark.h"
@@ -131,6 +132,7 @@ std::string FormatRate(const CallFigures& figures, int64_t bytes) {
 
 // Why a server does not answer, in a word.
 std::string_view KindOfDown(const Status& reachable) {
+  if (ReasonOf(reachable) == kClosedAtOnce) return "refused";
   if (absl::IsDeadlineExceeded(reachable)) return "hung";
   return absl::IsUnavailable(reachable) ? "gone" : "error";
 }

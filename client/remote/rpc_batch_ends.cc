@@ -7,6 +7,7 @@
 
 #include "client/remote/retry.h"
 #include "client/remote/rpc_batch.h"
+#include "common/base/call_metadata.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
 
@@ -93,7 +94,9 @@ void RpcBatch::Retry(Task* task, const AttemptResult& result) {
   if (others_left && task->tries_here >= task->rpc.tries_a_server) {
     return FailOver(task, result);
   }
-  if (!result.pushback.has_value()) WaitForServers(task, now);
+  // One that closes connections at once is there, and would not take them later.
+  const bool there = result.pushback.has_value() || ReasonOf(result.status) == kClosedAtOnce;
+  if (!there) WaitForServers(task, now);
   TryAgain(task, result);
 }
 

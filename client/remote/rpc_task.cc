@@ -87,9 +87,10 @@ Status RpcTeller::FinalError(const RpcTask& task, const Status& error) const {
     text += fmt::format("; last of {} attempts: {}", task.attempts, ToString(*last));
   }
   const bool all_silent = task.last_error.ok() || absl::IsDeadlineExceeded(task.last_error);
-  return MakeStatus(
-      all_silent ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kUnavailable,
-      text + end);
+  return WithReason(
+      MakeStatus(all_silent ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kUnavailable,
+                 text + end),
+      ReasonOf(task.last_error));
 }
 
 std::string RpcTeller::Lost(const RpcTask& task, int next, const Status& error) const {

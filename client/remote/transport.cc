@@ -127,11 +127,11 @@ class GrpcAttempt final : public Transport::Attempt {
     }
     const auto& trailers = context.GetServerTrailingMetadata();
     const auto reason = trailers.find(kReasonKey);
-    result.status =
-        WithReason(ExplainRefusal(ToStatus(status), tls_),
-                   reason == trailers.end()
-                       ? ""
-                       : Printable({reason->second.data(), reason->second.size()}, kNameShown));
+    result.status = ExplainRefusal(ToStatus(status), tls_);
+    if (reason != trailers.end()) {
+      result.status = WithReason(
+          result.status, Printable({reason->second.data(), reason->second.size()}, kNameShown));
+    }
     const auto pushback = trailers.find("grpc-retry-pushback-ms");
     int64_t milliseconds = 0;
     if (pushback != trailers.end() &&

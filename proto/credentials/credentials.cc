@@ -10,6 +10,7 @@
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
+#include "common/base/call_metadata.h"
 #include "common/tls/tls_files.h"
 
 namespace halograph {
@@ -31,6 +32,11 @@ std::shared_ptr<tls::CertificateProviderInterface> Watch(const TlsFiles& files) 
 
 bool Has(std::string_view text, std::string_view words) {
   return text.find(words) != std::string_view::npos;
+}
+
+template <typename... Args>
+Status ClosedAtOnce(fmt::format_string<Args...> format, Args&&... args) {
+  return WithReason(Unavailable(format, std::forward<Args>(args)...), kClosedAtOnce);
 }
 
 }  // namespace
@@ -67,7 +73,7 @@ Status ExplainRefusal(const Status& error, const TlsFiles* files) {
   const bool closed = Has(text, "failed to connect") && Has(text, "Socket closed");
   if (files == nullptr) {
     if (!closed) return error;
-    return Unavailable("{}: it closed the connection; if it wants TLS, give --tls-dir", text);
+    return ClosedAtOnce("{}: it closed the connection; if it wants TLS, give --tls-dir", text);
   }
   const TlsFigures own = files->Figures();
   if (own.expires && *own.expires <= files->Now() && (closed || Has(text, "handshake failed"))) {
@@ -93,13 +99,12 @@ Status ExplainRefusal(const Status& error, const TlsFiles* files) {
   }
   if (!closed) return error;
   if (own.subject.empty()) {
-    return Unavailable("{}: if it wants certificates, give --tls-cert and --tls-key, or --tls-dir",
-                       text);
+    return ClosedAtOnce("{}: if it wants certificates, give --tls-cert and --tls-key, or --tls-dir",
+                        text);
   }
-  return Unavailable(
+  return ClosedAtOnce(
       "{}: if it wants certificates, check yours: {} of {}, which expires {}; it may be revoked, "
-      "or "
-      "lead to no root of the server, whose log has the reason",
+      "or lead to no root of the server, whose log has the reason",
       text, own.subject, files->certificate_path().string(), UtcText(*own.expires));
 }
 

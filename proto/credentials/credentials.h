@@ -33,7 +33,9 @@ class TlsFiles;
 // The error of a call that got no answer, as gRPC has it, with what may be behind it: a connection
 // that ends before it is used looks alike whatever the server refused. Where no repetition mends
 // it, it is FailedPrecondition: the own certificate is not in date, the server's is for another
-// host or leads to none of the own roots. Any other status is returned as it is.
+// host or leads to none of the own roots. Where the connection was closed before it was used, it
+// has the reason kClosedAtOnce (common/base/call_metadata.h). Any other status is returned as it
+// is.
 [[nodiscard]] Status ExplainRefusal(const Status& error, const TlsFiles* files);
 
 }  // namespace halograph

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/call_metadata.h"
 #include "common/base/host_port.h"
 #include "common/base/printable.h"
 
@@ -124,6 +125,9 @@ std::string WhyNoAnswer(const Status& error) {
   const std::string said = Printable(Message(error), kMessageShown);
   switch (error.code()) {
     case absl::StatusCode::kUnavailable:
+      if (ReasonOf(error) == kClosedAtOnce) {
+        return fmt::format("it refuses this server's connections ({})", said);
+      }
       return fmt::format(
           "nobody answers there ({}): start the server, or correct the address in --peers", said);
     case absl::StatusCode::kDeadlineExceeded:
@@ -132,6 +136,9 @@ std::string WhyNoAnswer(const Status& error) {
           said);
     case absl::StatusCode::kResourceExhausted:
       return fmt::format("its figures are too large for this page ({}): ask its own /status", said);
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+      return said;
     case absl::StatusCode::kUnimplemented:
       return fmt::format("no halograph-server answers there ({}): correct the address in --peers",
                          said);

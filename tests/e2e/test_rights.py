@@ -39,14 +39,14 @@ class CertificateRightsTest(CoraInTwoTest):
         self.servers, self.addresses = self.box.servers(self.graph, [0, 1], "--tls-dir", self.root,
                                                         "--policy", policy, "--connection-age", "1s")
 
-    def calls(self, name):
-        return options(servers=",".join(self.addresses), tls_dir=self.tls[name], timeout="1h")
+    def calls(self, name, timeout="1h"):
+        return options(servers=",".join(self.addresses), tls_dir=self.tls[name], timeout=timeout)
 
     def trains(self, name, **given):
         return ["halograph-train", *self.calls(name), *options(**{"epochs": 1, "hidden": 16, "threads": 1, **given})]
 
-    def status(self, name):
-        return self.box.run("halograph-ctl", "status", *self.calls(name))
+    def status(self, name, **given):
+        return self.box.run("halograph-ctl", "status", *self.calls(name, **given))
 
     def log(self):
         return "".join(server.err for server in self.servers)
@@ -76,7 +76,8 @@ class CertificateRightsTest(CoraInTwoTest):
         # It goes on asking until --timeout, as the list may be mended.
         wait_until(lambda: why in trainer.err or not trainer.running(), why)
         self.assertIn("it may be revoked", trainer.err)
-        wait_until(lambda: "certificate verify failed" in self.log(), "the server's reason")
+        wait_until(lambda: "certificate revoked" in self.log(), "the server's reason")
+        wait_until(lambda: "down (refused)" in self.status("stolen", timeout="2s").out, "what status calls it")
         must(self.status("trainer"))
 
 

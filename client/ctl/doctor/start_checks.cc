@@ -9,6 +9,7 @@
 
 #include "client/ctl/doctor/checkup.h"
 #include "client/ctl/why/causes.h"
+#include "common/base/call_metadata.h"
 
 namespace halograph::ctl {
 namespace {
@@ -89,6 +90,12 @@ void CheckAnswers(const Checkup& checkup, std::vector<Diagnosis>* lines) {
           "look at its log, or /readyz of its HTTP port: it may still open or recover; else start "
           "it, or "
           "correct the address");
+    } else if (ReasonOf(error) == kClosedAtOnce) {
+      Add(lines, Severity::kFault,
+          fmt::format("{} refuses connections: it takes them and closes them at once ({})", who,
+                      ToString(error)),
+          "see whether both sides speak TLS, and lead to each other's roots; its log says what was "
+          "wrong with a certificate");
     } else if (absl::IsDeadlineExceeded(error) || absl::IsUnavailable(error)) {
       Add(lines, Severity::kFault,
           fmt::format("{} hangs: it takes connections and does not answer ({})", who,

@@ -7,6 +7,7 @@
 #include <openssl/ssl.h>
 
 #include "client/ctl/status_table.h"
+#include "common/base/call_metadata.h"
 #include "common/base/wall_clock.h"
 #include "common/tls/openssl_types.h"
 #include "common/tls/tls_files.h"
@@ -92,13 +93,19 @@ class TlsTest : public RemoteStoreTest {
   // What a client with `tls` gets that is refused: as soon as `reason` is in it.
   [[nodiscard]] std::string Refused(const server::Server& server, const TlsOptions& tls,
                                     const std::string& reason) const {
-    const RemoteOptions options = With(server, tls, kPatience);
+    // It is there: no time is given to one that went away.
+    RemoteOptions options = With(server, tls, kPatience);
+    options.server_timeout = std::chrono::hours(1);
     std::string text;
     EXPECT_TRUE(Await([&] {
       const Status status = Ask(options);
       EXPECT_FALSE(status.ok());
       text = Message(status);
-      return status.ok() || text.find(reason) != std::string::npos;
+      const bool said = text.find(reason) != std::string::npos;
+      if (said) {
+        EXPECT_EQ(ReasonOf(status), kClosedAtOnce);
+      }
+      return status.ok() || said;
     })) << text;
     return text;
   }

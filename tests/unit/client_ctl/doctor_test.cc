@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "client/ctl/doctor/checkup.h"
+#include "common/base/call_metadata.h"
 
 namespace halograph::ctl {
 namespace {
@@ -129,11 +130,13 @@ TEST(DoctorTest, OneServerUnderTwoNames) {
   ExpectLine(checkup, "addresses", Severity::kLook, "one and the same");
 }
 
-TEST(DoctorTest, HungIsNotGone) {
+TEST(DoctorTest, HungIsNotGoneAndWhoRefusesIsNeither) {
   Checkup checkup = Well();
   ServerSeen& server = checkup.servers[1];
   server.first.error = server.second.error = DeadlineExceeded("no answer within 5 s");
   ExpectLine(checkup, "answers", Severity::kFault, "server b:7000 hangs");
+  server.first.error = server.second.error = WithReason(Unavailable("closed"), kClosedAtOnce);
+  ExpectLine(checkup, "answers", Severity::kFault, "server b:7000 refuses connections");
   server.first.error = server.second.error = Unavailable("connection refused");
   server.name.listens = false;
   ExpectLine(checkup, "answers", Severity::kFault, "server b:7000 is gone");

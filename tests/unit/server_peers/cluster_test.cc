@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/call_metadata.h"
+
 namespace halograph::server {
 namespace {
 
@@ -106,6 +108,8 @@ TEST(ClusterTest, WhatFailsSaysWhyAndWhatToDo) {
             "address in --peers");
   EXPECT_TRUE(servers[1].stats.is_null());
   EXPECT_THAT(servers[2].error, HasSubstr("see its log"));
+  EXPECT_THAT(WhyNoAnswer(WithReason(Unavailable("x"), kClosedAtOnce)), HasSubstr("refuses"));
+  EXPECT_EQ(WhyNoAnswer(MakeStatus(absl::StatusCode::kUnauthenticated, "x")), "x");
   EXPECT_THAT(WhyNoAnswer(DeadlineExceeded("x")), HasSubstr("too slow"));
   EXPECT_THAT(WhyNoAnswer(ResourceExhausted("x")), HasSubstr("its own /status"));
   EXPECT_THAT(WhyNoAnswer(absl::UnimplementedError("x")), HasSubstr("no halograph-server"));
