@@ -75,11 +75,12 @@ StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Join(const GroupOptions& optio
   std::unique_ptr<Rendezvous> meeting(new Rendezvous(options));
   HG_RETURN_IF_ERROR(meeting->Connect(deadline));
   try {
-    HG_RETURN_IF_ERROR(meeting->CheckJob());
-    const std::string own = Key("process", options.process);
-    meeting->Set(own, HostAndPid());
     // Waiting for a key that is there also sets the timeout of the connection's later answers.
-    meeting->store_->wait({own}, Milliseconds(options.timeout));
+    const std::string asks = Key("asks", options.process);
+    meeting->Set(asks, "1");
+    meeting->store_->wait({asks}, Milliseconds(options.timeout));
+    HG_RETURN_IF_ERROR(meeting->CheckJob(deadline));
+    meeting->Set(Key("process", options.process), HostAndPid());
     HG_RETURN_IF_ERROR(meeting->AwaitAll(deadline));
     meeting->presence_ = std::make_unique<Presence>(
         [self = meeting.get()] { return self->ConnectOnceMore(); }, options.process);
@@ -153,13 +154,16 @@ Status Rendezvous::AwaitMaster(Clock::time_point deadline) {
   }
 }
 
-Status Rendezvous::CheckJob() {
+Status Rendezvous::CheckJob(Clock::time_point deadline) {
   const std::string key = Key("job", 0);
   if (options_.process == 0) {
     Set(key, options_.job);
     return OkStatus();
   }
-  HG_ASSIGN_OR_RETURN(const std::string theirs, AwaitKey(key, "the job of " + options_.NameOf(0)));
+  HG_ASSIGN_OR_RETURN(
+      const std::string theirs,
+      AwaitKey(key, fmt::format("the job of {}, which one of this build says", options_.NameOf(0)),
+               deadline));
   if (theirs == options_.job) return OkStatus();
   return FailedPrecondition(
       "{} is of job '{}', but the ranks that meet at {} are of job '{}': give each run a port of "
@@ -189,11 +193,13 @@ Status Rendezvous::AwaitAll(Clock::time_point deadline) {
   }
 }
 
-StatusOr<std::string> Rendezvous::AwaitKey(const std::string& key, std::string_view what) {
-  const auto deadline = Clock::now() + options_.timeout;
+StatusOr<std::string> Rendezvous::AwaitKey(const std::string& key, std::string_view what,
+                                           Clock::time_point deadline) {
   while (!Has(key)) {
     if (options_.stop != nullptr && options_.stop->load()) return Cancelled("stopped by signal");
-    if (Has(Key("stopped", 0))) return Unavailable("{}: {}", what, Blame());
+    if (Has(Key("stopped", 0))) {
+      return Unavailable("{}: {}", what, presence_ == nullptr ? Get(Key("stopped", 0)) : Blame());
+    }
     if (Clock::now() >= deadline) {
       return DeadlineExceeded("{}: waiting for {} at {}", Self(), what, Master());
     }
@@ -209,8 +215,9 @@ Status Rendezvous::Agree(const Json& facts) {
       Set(key, facts.dump());
       return OkStatus();
     }
-    HG_ASSIGN_OR_RETURN(const std::string text,
-                        AwaitKey(key, "the settings of " + options_.NameOf(0)));
+    HG_ASSIGN_OR_RETURN(
+        const std::string text,
+        AwaitKey(key, "the settings of " + options_.NameOf(0), Clock::now() + options_.timeout));
     HG_ASSIGN_OR_RETURN(const Json theirs,
                         ParseJson(text, "the settings of " + options_.NameOf(0)));
     return CheckAlike(facts, options_.process * options_.ranks_each, theirs, 0);

@@ -79,9 +79,10 @@ class Rendezvous {
   [[nodiscard]] Status AwaitMaster(std::chrono::steady_clock::time_point deadline);
   // Says which job it is on process 0; the others compare theirs with it. It finds mistakes, and
   // stops no attacker.
-  [[nodiscard]] Status CheckJob();
+  [[nodiscard]] Status CheckJob(std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] Status AwaitAll(std::chrono::steady_clock::time_point deadline);
-  [[nodiscard]] StatusOr<std::string> AwaitKey(const std::string& key, std::string_view what);
+  [[nodiscard]] StatusOr<std::string> AwaitKey(const std::string& key, std::string_view what,
+                                               std::chrono::steady_clock::time_point deadline);
   void Set(const std::string& key, std::string_view value);
   [[nodiscard]] std::string Get(const std::string& key);
   [[nodiscard]] bool Has(const std::string& key);

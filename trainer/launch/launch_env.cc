@@ -41,12 +41,16 @@ const Launcher kLaunchers[] = {{"RANK", "WORLD_SIZE", {"TORCHELASTIC_RUN_ID"}},
                                {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"PMIX_NAMESPACE"}},
                                {"SLURM_PROCID", "SLURM_NTASKS", {"SLURM_JOB_ID", "SLURM_STEP_ID"}}};
 
+// What torchrun calls a run that was given no id.
+constexpr std::string_view kNoJob = "none";
+
 // The values of those that are set, with dots between them.
 std::optional<std::string> JobOf(const Environment& environment,
                                  const std::vector<const char*>& names) {
   std::vector<std::string> words;
   for (const char* name : names) {
-    if (auto word = environment(name)) words.push_back(*std::move(word));
+    auto word = environment(name);
+    if (word.has_value() && *word != kNoJob) words.push_back(*std::move(word));
   }
   if (words.empty()) return std::nullopt;
   return fmt::format("{}", fmt::join(words, "."));

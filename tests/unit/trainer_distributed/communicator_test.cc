@@ -360,6 +360,24 @@ TEST(CommunicatorFailureTest, AnAbsentMasterIsNamed) {
   EXPECT_THAT(Message(status), HasSubstr(fmt::format("127.0.0.1:{}", options.master_port)));
 }
 
+// The port is another program's, or rank 0 is stopped: the system takes the connection.
+TEST(CommunicatorFailureTest, WhoTakesConnectionsAndSaysNothingIsNotWaitedForWithoutEnd) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), length), 0);
+  ASSERT_EQ(listen(fd, 8), 0);
+  ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  GroupOptions options = LoopbackGroup(1, 2, ntohs(address.sin_port));
+  options.timeout = std::chrono::milliseconds(200);
+  const Status status = Communicator::Join(options).status();
+  close(fd);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_THAT(Message(status), HasSubstr(std::to_string(options.master_port)));
+}
+
 TEST(CommunicatorFailureTest, APortInUseIsNamed) {
   const int port = FreePort();
   const int fd = socket(AF_INET6, SOCK_STREAM, 0);

@@ -82,6 +82,8 @@ TEST(LaunchDefaultsTest, TheJobIsTheLaunchersThatSaysTheRank) {
       {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_JOB_ID", "17"},
       {"SLURM_STEP_ID", "0"}};
   EXPECT_EQ(ReadLaunchDefaults(Of(all))->job, "run");
+  all["TORCHELASTIC_RUN_ID"] = "none";
+  EXPECT_EQ(ReadLaunchDefaults(Of(all))->job, std::nullopt);
   all.erase("TORCHELASTIC_RUN_ID");
   EXPECT_EQ(ReadLaunchDefaults(Of(all))->job, std::nullopt) << "two runs may be in one Slurm step";
   all.erase("RANK");
