@@ -106,6 +106,7 @@ StatusOr<std::shared_ptr<const ServerDescription>> Cluster::DescribeAt(const Ser
   options.servers = {place.address};
   options.server_names = {place.name};
   options.timeout = std::min<std::chrono::nanoseconds>(options.timeout, kLookTimeout);
+  options.server_timeout = std::chrono::nanoseconds(0);  // who is not there now is looked for again
   options.channels_per_server = 1;
   options.metrics = nullptr;
   options.on_call_ended = nullptr;
@@ -114,8 +115,8 @@ StatusOr<std::shared_ptr<const ServerDescription>> Cluster::DescribeAt(const Ser
     rpc.ExpectGraph(info_.identity);
     CallContext context{.cancel = &ending_};
     return DescribeServer(&rpc, 0, context);
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted("no memory to ask who is at {}", place.address);
+  } catch (const std::exception& error) {  // no memory, or no thread
+    return ResourceExhausted("cannot ask who is at {}: {}", place.address, error.what());
   }
 }
 

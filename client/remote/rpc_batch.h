@@ -97,7 +97,7 @@ class RpcBatch {
   // Asks the same server, after a pause.
   void TryAgain(Task* task, const AttemptResult& result);
   // None of its servers is there: it waits for them.
-  void WaitForServers(Task* task, Clock::time_point now) const;
+  void WaitForServers(Task* task, const AttemptResult& result, Clock::time_point now) const;
   // Goes on with another server than the one that gave this result.
   void FailOver(Task* task, const AttemptResult& result);
   void FinishWithError(Task* task, const Status& error);

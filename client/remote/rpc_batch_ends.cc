@@ -94,9 +94,7 @@ void RpcBatch::Retry(Task* task, const AttemptResult& result) {
   if (others_left && task->tries_here >= task->rpc.tries_a_server) {
     return FailOver(task, result);
   }
-  // One that closes connections at once is there, and would not take them later.
-  const bool there = result.pushback.has_value() || ReasonOf(result.status) == kClosedAtOnce;
-  if (!there) WaitForServers(task, now);
+  WaitForServers(task, result, now);
   TryAgain(task, result);
 }
 
@@ -107,7 +105,12 @@ void RpcBatch::TryAgain(Task* task, const AttemptResult& result) {
   if (task->not_before >= task->deadline) FinishWithError(task, result.status);
 }
 
-void RpcBatch::WaitForServers(Task* task, Clock::time_point now) const {
+void RpcBatch::WaitForServers(Task* task, const AttemptResult& result,
+                              Clock::time_point now) const {
+  // One that takes certificates and not this client's is there, and would not take it later.
+  const bool refused =
+      client_.options_.tls_files != nullptr && ReasonOf(result.status) == kClosedAtOnce;
+  if (refused || result.pushback.has_value()) return;
   const std::chrono::nanoseconds wait = client_.options_.server_timeout;
   if (wait.count() == 0 || std::exchange(task->gone, true)) return;
   task->deadline = now + wait;
@@ -138,7 +141,7 @@ void RpcBatch::FailOver(Task* task, const AttemptResult& result) {
     task->not_before += RetryPause(task->attempts, {}, NextJitter());
   }
   const bool full = result.pushback.has_value();
-  if (once_around && IsNoAnswer(error) && !full) WaitForServers(task, now);
+  if (once_around && IsNoAnswer(error)) WaitForServers(task, result, now);
   const bool lost = !full && client_.health_.Lost(from, now);
   const int next = client_.health_.Choose(left, now, nullptr, task->rpc.preferred);
   task->not_before = std::max(task->not_before, client_.health_.FullUntil(next));

@@ -83,14 +83,16 @@ Status RpcTeller::FinalError(const RpcTask& task, const Status& error) const {
     break;
   }
   const Status* last = task.replicated ? task.Failed(task.server) : &task.last_error;
+  std::string reason;
   if (last != nullptr && !last->ok() && !absl::IsDeadlineExceeded(*last)) {
+    reason = ReasonOf(*last);
     text += fmt::format("; last of {} attempts: {}", task.attempts, ToString(*last));
   }
   const bool all_silent = task.last_error.ok() || absl::IsDeadlineExceeded(task.last_error);
   return WithReason(
       MakeStatus(all_silent ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kUnavailable,
                  text + end),
-      ReasonOf(task.last_error));
+      reason);
 }
 
 std::string RpcTeller::Lost(const RpcTask& task, int next, const Status& error) const {

@@ -126,7 +126,7 @@ std::string WhyNoAnswer(const Status& error) {
   switch (error.code()) {
     case absl::StatusCode::kUnavailable:
       if (ReasonOf(error) == kClosedAtOnce) {
-        return fmt::format("it refuses this server's connections ({})", said);
+        return fmt::format("it refuses this server's connections ({}): see its log", said);
       }
       return fmt::format(
           "nobody answers there ({}): start the server, or correct the address in --peers", said);

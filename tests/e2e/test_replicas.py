@@ -284,7 +284,7 @@ class MovedTest(DisturbedBase):
         servers, addresses = self.box.servers(self.graph, [0, 1])
         log = self.box.folder / "log.jsonl"
         trainer = self.box.start("halograph-train", *options(
-            servers=self.listed(addresses), log=log, epochs=ENDLESS, timeout="10m", **RUN))
+            servers=self.listed(addresses), log=log, epochs=ENDLESS, timeout="10m", server_timeout="10m", **RUN))
         self.await_epochs(log, [trainer], 1)
         servers[1].signal(signal.SIGKILL)
         servers[1].wait()

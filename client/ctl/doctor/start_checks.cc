@@ -94,8 +94,9 @@ void CheckAnswers(const Checkup& checkup, std::vector<Diagnosis>* lines) {
       Add(lines, Severity::kFault,
           fmt::format("{} refuses connections: it takes them and closes them at once ({})", who,
                       ToString(error)),
-          "see whether both sides speak TLS, and lead to each other's roots; its log says what was "
-          "wrong with a certificate");
+          "its log says why: a certificate that it does not take, no TLS on one side, or more "
+          "connections than it may have (--connections, --connections-per-address); a proxy does "
+          "so whose server is down");
     } else if (absl::IsDeadlineExceeded(error) || absl::IsUnavailable(error)) {
       Add(lines, Severity::kFault,
           fmt::format("{} hangs: it takes connections and does not answer ({})", who,

@@ -69,13 +69,13 @@ class TlsTest : public RemoteStoreTest {
     RpcClient client(options);
     return Ask(client);
   }
-  [[nodiscard]] static Status Ask(RpcClient& client) {
+  [[nodiscard]] static Status Ask(RpcClient& client, std::vector<int> servers = {0}) {
     Rpc rpc;
-    rpc.servers = {0};
+    rpc.servers = std::move(servers);
     rpc.method = Method::kDescribe;
     rpc.make_request = [] { return std::string(); };
     rpc.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
-    CallContext context;
+    CallContext context{.deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1)};
     std::vector<Rpc> calls;
     calls.push_back(std::move(rpc));
     return client.Run(context, std::move(calls));
@@ -93,9 +93,9 @@ class TlsTest : public RemoteStoreTest {
   // What a client with `tls` gets that is refused: as soon as `reason` is in it.
   [[nodiscard]] std::string Refused(const server::Server& server, const TlsOptions& tls,
                                     const std::string& reason) const {
-    // It is there: no time is given to one that went away.
     RemoteOptions options = With(server, tls, kPatience);
-    options.server_timeout = std::chrono::hours(1);
+    // With TLS it is there: no time is given to one that went away.
+    if (tls.given()) options.server_timeout = std::chrono::hours(1);
     std::string text;
     EXPECT_TRUE(Await([&] {
       const Status status = Ask(options);
@@ -152,6 +152,22 @@ TEST_F(TlsTest, WhoIsRefusedIsToldWhatToLookAt) {
               AllOf(HasSubstr("check yours: CN=foreign of " + (foreign / "tls.crt").string()),
                     HasSubstr("which expires 20"), HasSubstr("no root of the server")));
   EXPECT_TRUE(CallOnce(*server, client_).ok());
+}
+
+TEST_F(TlsTest, OfTwoServersThatRefuseNeitherIsWaitedFor) {
+  const auto one = Serve(graph_, {}, ServerTls());
+  const auto two = Serve(graph_, {}, ServerTls());
+  RemoteOptions options = Options({one->address(), two->address()}, kPatience);
+  options.tls = {.roots = client_tls_ / "ca.crt"};
+  options.server_timeout = std::chrono::hours(1);
+  ASSERT_TRUE(options.OpenTls().ok());
+  RpcClient client(options);
+  EXPECT_TRUE(Await([&] {
+    const auto begin = std::chrono::steady_clock::now();
+    const Status status = Ask(client, {0, 1});
+    EXPECT_FALSE(status.ok());
+    return std::chrono::steady_clock::now() - begin < std::chrono::minutes(1);
+  }));
 }
 
 TEST_F(TlsTest, AnExpiredCertificateIsRefusedByTheServerAndByItsOwner) {
