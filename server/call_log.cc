@@ -48,21 +48,6 @@ std::string Name(const grpc::CallbackServerContext& context, const LoggedCall& c
 
 }  // namespace
 
-bool LineLimit::Allow(int64_t* left_out) {
-  const auto now = std::chrono::steady_clock::now();
-  const MutexLock lock(mutex_);
-  if (now - second_ >= std::chrono::seconds(1)) {
-    second_ = now;
-    lines_ = 0;
-  }
-  if (++lines_ > most_) {
-    ++left_out_;
-    return false;
-  }
-  *left_out = std::exchange(left_out_, 0);
-  return true;
-}
-
 LoggedCall CallLog::Begin(const grpc::CallbackServerContext& context, Method method) {
   const std::string peer = context.peer();
   LoggedCall call{method, peer, HostOfPeer(peer), Metadata(context, kRankKey)};

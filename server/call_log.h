@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/base/mutex.h"
+#include "common/base/line_limit.h"
 #include "common/base/status.h"
 #include "proto/methods/methods.h"
 #include "server/runtime/client_table.h"
@@ -19,22 +19,6 @@ class CallbackServerContext;
 }
 
 namespace halograph::server {
-
-// Allows so many lines a second.
-class LineLimit {
- public:
-  explicit LineLimit(int lines_a_second) : most_(lines_a_second) {}
-
-  // Whether to write a line now; `*left_out`: lines left out since the last one written.
-  [[nodiscard]] bool Allow(int64_t* left_out);
-
- private:
-  const int most_;
-  Mutex mutex_;
-  std::chrono::steady_clock::time_point second_ HG_GUARDED_BY(mutex_);
-  int lines_ HG_GUARDED_BY(mutex_) = 0;
-  int64_t left_out_ HG_GUARDED_BY(mutex_) = 0;
-};
 
 // What the log says of one call.
 struct LoggedCall {

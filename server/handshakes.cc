@@ -2,11 +2,11 @@
 
 #include <atomic>
 #include <charconv>
-#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "common/base/line_limit.h"
 #include "common/base/log.h"
 #include "common/base/printable.h"
 #include "common/tls/tls_set.h"
@@ -21,9 +21,8 @@ std::atomic<int64_t> failed_handshakes = 0;
 thread_local int verify_code = 0;
 
 std::string WhatWasWrong(std::string_view line, int code) {
-  if (code != 0) return fmt::format("the client's certificate: {}", WhyNotVerified(code));
-  return fmt::format("the client shows no certificate, or speaks no TLS: {}",
-                     Printable(line, kMessageShown));
+  if (code != 0) return fmt::format("a certificate that was shown: {}", WhyNotVerified(code));
+  return Printable(line, kMessageShown);
 }
 
 }  // namespace
@@ -36,22 +35,19 @@ bool NoteHandshake(std::string_view line) {
   }
   if (!line.starts_with("Handshake failed")) return false;
   const int code = std::exchange(verify_code, 0);
-  using Clock = std::chrono::steady_clock;
-  static std::atomic<Clock::rep> next = 0;
-  static std::atomic<int64_t> told = 0;
-  const int64_t failed = ++failed_handshakes;
-  const Clock::rep now = Clock::now().time_since_epoch().count();
-  Clock::rep due = next;
-  constexpr Clock::rep kPause = Clock::duration(std::chrono::seconds(1)).count();
-  if (now < due || !next.compare_exchange_strong(due, now + kPause)) return true;
-  spdlog::warn("TLS: {} handshakes failed since this was last said; the last one: {}",
-               failed - told.exchange(failed), WhatWasWrong(line, code));
+  ++failed_handshakes;
+  static LineLimit lines(1);
+  int64_t left_out = 0;
+  if (lines.Allow(&left_out)) {
+    spdlog::warn("TLS: {} handshakes failed since this was last said; the last one: {}",
+                 left_out + 1, WhatWasWrong(line, code));
+  }
   return true;
 }
 
 MetricReader AddHandshakeMetric(MetricRegistry* metrics) {
   return metrics->ReadCounter({"halograph_tls_handshakes_failed_total", MetricUnit::kNone,
-                               "Handshakes of TLS with clients that failed."},
+                               "Handshakes of TLS that failed, with clients or with --peers."},
                               {}, [] { return static_cast<double>(failed_handshakes.load()); });
 }
 

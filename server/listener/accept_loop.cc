@@ -14,7 +14,6 @@ namespace {
 
 // Of one socket, before the others have their turn.
 constexpr int kMostOfRound = 64;
-constexpr std::chrono::seconds kRefusalsPause{1};
 
 }  // namespace
 
@@ -71,18 +70,16 @@ bool AcceptLoop::AcceptSome(int socket) {
 }
 
 void AcceptLoop::TellOfDescriptors() {
-  const Clock::time_point now = Clock::now();
-  if (now - told_of_descriptors_ < kRefusalsPause) return;
-  told_of_descriptors_ = now;
+  int64_t left_out = 0;
+  if (!of_descriptors_.Allow(&left_out)) return;
   spdlog::warn(
       "no descriptors are left: new connections wait until some are free; raise the limit of the "
       "process (ulimit -Hn, LimitNOFILE=), or lower --connections");
 }
 
 void AcceptLoop::TellOfRefused() {
-  const Clock::time_point now = Clock::now();
-  if (now - told_of_refused_ < kRefusalsPause) return;
-  told_of_refused_ = now;
+  int64_t left_out = 0;
+  if (!of_refused_.Allow(&left_out)) return;
   const ConnectionCounts counts = table_.counts();
   const ConnectionCounts before = std::exchange(told_, counts);
   const int64_t all = counts.refused_all - before.refused_all;
@@ -91,8 +88,7 @@ void AcceptLoop::TellOfRefused() {
   spdlog::warn(
       "{} connections refused: {} since there are {} (raise --connections), {} since their address "
       "has as many as it may (raise --connections-per-address, or name it in --trusted-proxies), "
-      "{} "
-      "within a second after one of their address was shut down",
+      "{} within a second after one of their address was shut down",
       all + address + penalty, all, table_.most(), address, penalty);
 }
 

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/base/line_limit.h"
 #include "server/listener/connection_table.h"
 
 namespace halograph::server {
@@ -35,15 +36,13 @@ class AcceptLoop {
   void TellOfDescriptors();
   void TellOfRefused();
 
-  using Clock = std::chrono::steady_clock;
-
   const std::vector<int> sockets_;
   ConnectionTable& table_;
   const std::function<void(int, int)> take_;
   std::atomic<bool> ending_ = false;
   const int wake_;  // an eventfd, or -1 if there was none: then it looks now and then
-  Clock::time_point told_of_descriptors_;
-  Clock::time_point told_of_refused_;
+  LineLimit of_descriptors_{1};
+  LineLimit of_refused_{1};
   ConnectionCounts told_;
   std::thread thread_;
 };

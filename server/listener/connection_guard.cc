@@ -9,14 +9,11 @@
 #include "common/base/log.h"
 
 namespace halograph::server {
-namespace {
-
-constexpr std::chrono::seconds kTellPause{1};
-
-}  // namespace
 
 std::chrono::nanoseconds ConnectionGuard::Look(Clock::time_point now) {
+  Tell();
   if (table_.empty()) return std::chrono::hours(1);  // the first one wakes whoever looks
+  if (now < due_) return due_ - now;
   const Clock::time_point begin = Clock::now();
   const std::vector<Offender> offenders = ChooseOffenders(table_.Look(now), bounds_);
   if (!offenders.empty()) {
@@ -24,23 +21,24 @@ std::chrono::nanoseconds ConnectionGuard::Look(Clock::time_point now) {
     example_peer_ = table_.Peer(example_.id);
     table_.Shut(offenders);
   }
-  Tell(now);
-  return std::max<std::chrono::nanoseconds>(kPace, kRestPerLook * (Clock::now() - begin));
+  const auto rest =
+      std::max<std::chrono::nanoseconds>(kPace, kRestPerLook * (Clock::now() - begin));
+  due_ = now + rest;
+  Tell();
+  return rest;
 }
 
-void ConnectionGuard::Tell(Clock::time_point now) {
-  if (now - told_at_ < kTellPause) return;
+void ConnectionGuard::Tell() {
   const ConnectionCounts counts = table_.counts();
   const int64_t shut = counts.shut[static_cast<size_t>(ShutReason::kCalls)] +
                        counts.shut[static_cast<size_t>(ShutReason::kBytes)];
-  if (shut == told_) return;
-  told_at_ = now;
+  int64_t left_out = 0;
+  if (shut == told_ || !lines_.Allow(&left_out)) return;
   const std::string example =
       example_peer_.empty()
           ? ""
-          : fmt::format(" ({} one of them: {} {}, of the connection or of others too, beyond {})",
-                        example_peer_, example_.amount, OffenceText(example_.offence),
-                        example_.bound);
+          : fmt::format(" ({} one of them: {} {} of {}, beyond {})", example_peer_, example_.amount,
+                        OffenceText(example_.offence), example_.whose, example_.bound);
   spdlog::warn(
       "{} connections shut down that took more than they may{}: more than {} calls that do not "
       "end, or bytes that belong to no call (--unaccounted-bytes)",

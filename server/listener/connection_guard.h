@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "common/base/line_limit.h"
 #include "server/listener/connection_rules.h"
 #include "server/listener/connection_table.h"
 
@@ -24,15 +25,17 @@ class ConnectionGuard {
   ConnectionGuard(ConnectionTable* table, ConnectionBounds bounds)
       : table_(*table), bounds_(bounds) {}
 
-  // One look; after how long the next is due. What it ends is logged, at most once a second.
+  // One look, if it is due; after how long the next is. What it ends is logged, at most once a
+  // second.
   std::chrono::nanoseconds Look(Clock::time_point now);
 
  private:
-  void Tell(Clock::time_point now);
+  void Tell();
 
   ConnectionTable& table_;
   const ConnectionBounds bounds_;
-  Clock::time_point told_at_;
+  Clock::time_point due_;
+  LineLimit lines_{1};
   int64_t told_ = 0;  // of those that were shut by a rule
   Offender example_;  // one of them that was not told yet, if its peer is not empty
   std::string example_peer_;

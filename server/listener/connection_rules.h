@@ -41,8 +41,9 @@ enum class Offence : uint8_t { kCalls, kBytes };
 struct Offender {
   uint64_t id = 0;
   Offence offence = Offence::kCalls;
-  int64_t amount = 0;  // of the connection, of all those of its address, or of all
-  int64_t bound = 0;   // that this is beyond
+  int64_t amount = 0;
+  int64_t bound = 0;            // that this is beyond
+  std::string_view whose = {};  // the amount: the connection's own, or that of several
 };
 
 // Those beyond a bound: first each by itself, of whose bytes those count that last: honest requests

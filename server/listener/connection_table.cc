@@ -259,15 +259,15 @@ std::string ConnectionTable::Peer(uint64_t id) const {
 }
 
 bool ConnectionTable::ShutOne(const Entry& entry, ShutReason reason) {
-  // A copy stays with its socket, whoever gets the number if gRPC closes it meanwhile.
+  // A copy stays with its socket, whoever gets the number if gRPC closes it meanwhile. Where no
+  // descriptor is left for one, what takes too much has to go all the same.
   const int fd = fcntl(entry.fd, F_DUPFD_CLOEXEC, 0);
-  if (fd < 0) return false;
-  const bool shut = ShutCopy(entry, fd, reason);
-  close(fd);
+  const bool shut = ShutBy(entry, fd < 0 ? entry.fd : fd, reason);
+  if (fd >= 0) close(fd);
   return shut;
 }
 
-bool ConnectionTable::ShutCopy(const Entry& entry, int fd, ShutReason reason) {
+bool ConnectionTable::ShutBy(const Entry& entry, int fd, ShutReason reason) {
   if (InodeOf(fd) != entry.inode) return false;
   // One that was reset has no peer any more, and is not shut either.
   const std::optional<PeerAddress> peer = PeerOf(fd);

@@ -173,7 +173,7 @@ class ConnectionTable {
   template <typename Chosen>
   void ForgetClosed(const Chosen& chosen) HG_REQUIRES(accepting_);
   bool ShutOne(const Entry& entry, ShutReason reason) HG_REQUIRES(accepting_);
-  bool ShutCopy(const Entry& entry, int fd, ShutReason reason) HG_REQUIRES(accepting_);
+  bool ShutBy(const Entry& entry, int fd, ShutReason reason) HG_REQUIRES(accepting_);
   void ShutFor(const std::shared_ptr<Counted>& counted, ShutReason reason);
 
   const TableOptions options_;

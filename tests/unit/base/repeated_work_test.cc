@@ -33,6 +33,13 @@ TEST(RepeatedWorkTest, RunsAgainAfterItsPause) {
 
 TEST(RepeatedWorkTest, TheFirstRoundWaitsTooAndIsWoken) {
   std::atomic<int> rounds = 0;
+  for (int i = 0; i < 100; ++i) {
+    const RepeatedWork none("test", std::chrono::hours(1), [&] {
+      ++rounds;
+      return std::chrono::hours(1);
+    });
+  }
+  EXPECT_EQ(rounds, 0);
   RepeatedWork work("test", std::chrono::hours(1), [&] {
     ++rounds;
     return std::chrono::hours(1);
