@@ -36,7 +36,8 @@ void AddHttpRows(OptionTable& rows, HttpOptions* options) {
       "when the program stops");
   rows.Add("http-token-file", &options->token_file,
            "file with the token that /status and /ui want, one line of at least 16 characters, "
-           "readable by its owner only; without it they are served at loopback only");
+           "readable by its owner only; it crosses the network in plain text; without it they are "
+           "served at loopback only");
 }
 
 }  // namespace halograph

@@ -85,7 +85,7 @@ TEST_F(TlsFilesTest, ThePrivateFolderIsTheOwnersAndGoes) {
   EXPECT_THAT(NamesIn(private_.path()), IsEmpty());
 }
 
-// Or gRPC would have the new roots beside the old certificate.
+// Or gRPC would have a part of the new set beside the rest of the old one.
 TEST_F(TlsFilesTest, ASetOfWhichOneFileCannotBeWrittenLeavesAllAsTheyWere) {
   auto files = Start();
   ASSERT_TRUE(files.ok()) << files.status();
