@@ -19,7 +19,8 @@ import signal
 import subprocess
 import sys
 
-sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[:2])
+BENCH = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = map(str, (BENCH / "hybrid", BENCH, BENCH.parent / "e2e"))
 
 from driver import graph as graphs  # noqa: E402
 from driver import report, variants  # noqa: E402

@@ -1,9 +1,9 @@
-// Remote pull against bare byte buffers of the same sizes, over as many channels and outstanding
-// calls, in the same run, in turns.
+// Remote pull against the same over TLS, and against bare byte buffers of the same sizes over as
+// many channels and outstanding calls, in the same run, in turns.
 //   pull_bench SERVER_PROGRAM [ROUNDS]
 // Writes a graph of 200,000 nodes with 100 float32 each, serves it by SERVER_PROGRAM in a process
-// of its own, and pulls 100,000 random rows. Prints one JSON line; exits 1 if the median ratio of
-// throughputs is below 0.5.
+// of its own, and once more with certificates that it makes, and pulls 100,000 random rows. Prints
+// one JSON line; exits 1 if the median ratio of throughputs, of pulls and bare bytes, is below 0.5.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -20,11 +20,13 @@
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
 #include "common/base/stopwatch.h"
+#include "common/base/wall_clock.h"
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/pull/bare_bytes.h"
 #include "tests/bench/pull/child_process.h"
 #include "tests/support/graph_fixture.h"
+#include "tests/support/test_ca.h"
 
 namespace halograph {
 namespace {
@@ -97,81 +99,119 @@ bool RowsAreRight(const std::vector<int64_t>& ids, const std::vector<float>& row
   return true;
 }
 
-struct Measured {
-  std::vector<double> pull_seconds;
-  std::vector<double> pull_cpu_seconds;  // of client and server
-  std::vector<double> bare_seconds;
-  std::vector<double> ratios;
+// A server, and what pulls from it.
+struct Contestant {
+  const ChildProcess& server;
+  Stores stores;
+  std::vector<double> seconds;      // of a pull
+  std::vector<double> cpu_seconds;  // of client and server
 };
 
-StatusOr<Measured> Measure(RowStore& store, BareClient& bare, const std::vector<BareCall>& calls,
-                           const ChildProcess& server, int rounds) {
+StatusOr<Contestant> Connect(const ChildProcess& server, RemoteOptions options) {
+  options.servers = {server.address()};
+  HG_RETURN_IF_ERROR(options.OpenTls());
+  HG_ASSIGN_OR_RETURN(Stores stores, OpenStores({.remote = options}));
+  return Contestant{server, std::move(stores), {}, {}};
+}
+
+Status PullARound(const std::vector<int64_t>& ids, std::vector<float>* rows, Contestant* of) {
+  const double cpu_before = ProcessCpu() + of->server.CpuSeconds();
+  Status status;
+  const double seconds = SecondsOf([&] {
+    for (int i = 0; i < kPullsARound && status.ok(); ++i) {
+      CallContext context;
+      status = of->stores.rows->Pull(
+          {.tensor = kTensor, .ids = ids, .out = std::as_writable_bytes(std::span(*rows))},
+          context);
+    }
+  });
+  of->seconds.push_back(seconds / kPullsARound);
+  of->cpu_seconds.push_back((ProcessCpu() + of->server.CpuSeconds() - cpu_before) / kPullsARound);
+  if (status.ok() && !RowsAreRight(ids, *rows)) {
+    return Internal("the rows pulled are not those written");
+  }
+  return status;
+}
+
+// Seconds of `bare`, of which the first warms up as those of the contestants do.
+StatusOr<std::vector<double>> Measure(Contestant* plain, Contestant* tls, BareClient& bare,
+                                      const std::vector<BareCall>& calls, int rounds) {
   CounterRng rng(Mix(1));
   std::vector<int64_t> ids(static_cast<size_t>(kRows));
   for (int64_t& id : ids) id = static_cast<int64_t>(rng.NextBounded(kNodes));
   std::vector<float> rows(static_cast<size_t>(kRows * kDim));
-  Measured measured;
-  Status status;
+  std::vector<double> bare_seconds;
   bool bare_ok = true;
-  for (int round = -1; round < rounds; ++round) {  // the first warms up
-    const double cpu_before = ProcessCpu() + server.CpuSeconds();
-    const double pull = SecondsOf([&] {
-      for (int i = 0; i < kPullsARound && status.ok(); ++i) {
-        CallContext context;
-        status = store.Pull(
-            {.tensor = kTensor, .ids = ids, .out = std::as_writable_bytes(std::span(rows))},
-            context);
-      }
-    });
-    const double cpu = ProcessCpu() + server.CpuSeconds() - cpu_before;
-    const double plain = SecondsOf([&] {
-      for (int i = 0; i < kPullsARound && bare_ok; ++i) bare_ok = bare.Run(calls);
-    });
-    HG_RETURN_IF_ERROR(status);
+  for (int round = 0; round <= rounds; ++round) {
+    HG_RETURN_IF_ERROR(PullARound(ids, &rows, plain));
+    bare_seconds.push_back(SecondsOf([&] {
+                             for (int i = 0; i < kPullsARound && bare_ok; ++i)
+                               bare_ok = bare.Run(calls);
+                           }) /
+                           kPullsARound);
     if (!bare_ok) return Internal("a bare call failed");
-    if (round < 0) continue;
-    measured.pull_seconds.push_back(pull / kPullsARound);
-    measured.pull_cpu_seconds.push_back(cpu / kPullsARound);
-    measured.bare_seconds.push_back(plain / kPullsARound);
-    measured.ratios.push_back(plain / pull);
+    HG_RETURN_IF_ERROR(PullARound(ids, &rows, tls));
   }
-  if (!RowsAreRight(ids, rows)) return Internal("the rows pulled are not those written");
-  return measured;
+  for (auto* figures :
+       {&bare_seconds, &plain->seconds, &plain->cpu_seconds, &tls->seconds, &tls->cpu_seconds}) {
+    figures->erase(figures->begin());
+  }
+  return bare_seconds;
+}
+
+// How fast pulls were relative to what took `seconds` in the same round.
+std::vector<double> Ratios(const std::vector<double>& seconds, const std::vector<double>& pulls) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < pulls.size(); ++i) ratios.push_back(seconds[i] / pulls[i]);
+  return ratios;
 }
 
 StatusOr<double> Run(const std::string& server_program, const std::string& self, int rounds) {
   const ScratchFolder folder;
   HG_ASSIGN_OR_RETURN(const std::filesystem::path graph, WriteGraph(folder.path()));
-  const ChildProcess server(
-      {server_program, "--graph", graph.string(), "--part", "all", "--listen", "127.0.0.1:0"});
+  const std::filesystem::path tls_folder = folder.path() / "tls";
+  TestCa ca(SecondsSince1970());
+  WriteTlsFolder(tls_folder, ca.Make(), ca.root());
+  const std::vector<std::string> command = {server_program, "--graph",  graph.string(), "--part",
+                                            "all",          "--listen", "127.0.0.1:0"};
+  std::vector<std::string> tls_command = command;
+  tls_command.insert(tls_command.end(), {"--tls-dir", tls_folder.string()});
+  const ChildProcess server(command);
+  const ChildProcess tls_server(tls_command);
   const ChildProcess bare_server({self, "--serve-bare-bytes"});
-  if (server.address().empty() || bare_server.address().empty()) {
+  if (server.address().empty() || tls_server.address().empty() || bare_server.address().empty()) {
     return FailedPrecondition("{} or the bare server did not start", server_program);
   }
   RemoteOptions options;
-  options.servers = {server.address()};
-  HG_ASSIGN_OR_RETURN(const Stores stores, OpenStores({.remote = options}));
+  HG_ASSIGN_OR_RETURN(Contestant plain, Connect(server, options));
   BareClient bare(bare_server.address(), options.channels_per_server, options.calls_in_flight);
   const std::vector<BareCall> calls = PlanBareCalls(options);
-  HG_ASSIGN_OR_RETURN(const Measured measured, Measure(*stores.rows, bare, calls, server, rounds));
+  options.tls.folder = tls_folder;
+  HG_ASSIGN_OR_RETURN(Contestant tls, Connect(tls_server, options));
+  HG_ASSIGN_OR_RETURN(const std::vector<double> bare_seconds,
+                      Measure(&plain, &tls, bare, calls, rounds));
 
   const double gigabytes = static_cast<double>(kRows) * kRowBytes / 1e9;
-  const double ratio = Median(measured.ratios);
-  const auto [least, most] = std::minmax_element(measured.ratios.begin(), measured.ratios.end());
+  const std::vector<double> ratios = Ratios(bare_seconds, plain.seconds);
+  const double ratio = Median(ratios);
+  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
   const Json report = {{"bench", "pull"},
                        {"cpu", CpuModel()},
                        {"cores", std::thread::hardware_concurrency()},
                        {"build", BuildVersion()},
-                       {"identity", stores.graph->info().identity},
+                       {"identity", plain.stores.graph->info().identity},
                        {"rows", kRows},
                        {"row_bytes", kRowBytes},
                        {"messages", calls.size()},
                        {"channels", options.channels_per_server},
                        {"calls_in_flight", options.calls_in_flight},
                        {"rounds", rounds},
-                       {"pull_gb_per_s", gigabytes / Median(measured.pull_seconds)},
-                       {"pull_cpu_s_per_gb", Median(measured.pull_cpu_seconds) / gigabytes},
-                       {"bare_gb_per_s", gigabytes / Median(measured.bare_seconds)},
+                       {"pull_gb_per_s", gigabytes / Median(plain.seconds)},
+                       {"pull_cpu_s_per_gb", Median(plain.cpu_seconds) / gigabytes},
+                       {"tls_gb_per_s", gigabytes / Median(tls.seconds)},
+                       {"tls_cpu_s_per_gb", Median(tls.cpu_seconds) / gigabytes},
+                       {"tls_ratio_median", Median(Ratios(plain.seconds, tls.seconds))},
+                       {"bare_gb_per_s", gigabytes / Median(bare_seconds)},
                        {"ratio_median", ratio},
                        {"ratio_least", *least},
                        {"ratio_most", *most}};

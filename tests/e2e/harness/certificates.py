@@ -12,13 +12,13 @@ def openssl(folder, *words):
     subprocess.run([tool("openssl", package="openssl"), *words], cwd=folder, check=True, capture_output=True)
 
 
-def make(folder, name="program"):
-    """A new folder for --tls-dir, with a root of its own, a certificate for this machine's loopback, and
-    a list of what is revoked, which is nothing."""
+def make(folder, name="program", also=LOOPBACK):
+    """A new folder for --tls-dir, with a root of its own, a certificate, mostly for this machine's loopback,
+    and a list of what is revoked, which is nothing."""
     folder.mkdir()
     openssl(folder, "req", "-x509", *CURVE, "-days", "3650", "-subj", "/CN=test root", "-keyout", "root.key",
             "-out", "ca.crt")
-    sign(folder, folder, name)
+    sign(folder, folder, name, also)
     (folder / "index.txt").touch()
     (folder / "ca.conf").write_text("[ca]\ndefault_ca = it\n[it]\ndatabase = index.txt\ndefault_md = sha256\n",
                                     encoding="utf-8")

@@ -7,6 +7,7 @@ import tempfile
 import time
 
 from driver import variants
+from harness import certificates
 from hosts.disk import own_part
 from hosts.processes import Group, ProcessError
 
@@ -32,6 +33,7 @@ class Trial:
         self.port = FIRST_PORT + (first - FIRST_PORT) % (MAX_PORT - FIRST_PORT)
         Trial.count += 1
         self.log = self.folder / "log.jsonl"
+        self.tls = self._certificates() if variant.tls else None
         self.lines = []
         self.marks = []  # a snapshot at the start of the training and at the end of each epoch
 
@@ -47,6 +49,11 @@ class Trial:
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
+    def _certificates(self):
+        """One for all programs, good for the hosts and for the proxies in front of them."""
+        hosts = "".join(f",IP:{self.condition.network.address(host)}" for host in range(self.options.hosts))
+        return certificates.make(self.folder / "tls", "bench", certificates.LOOPBACK + hosts)
+
     def _start_servers(self):
         """Their addresses as each host is to use them."""
         network, hosts = self.condition.network, range(self.options.hosts)
@@ -54,7 +61,7 @@ class Trial:
             return [[] for _ in hosts]
         addresses = [f"{network.address(host)}:{self.port + host}" for host in hosts]
         started = [self.group.start(host, f"server{host}", variants.server_command(
-            self.variant, self.options, self.graph, host, addresses[host])) for host in hosts]
+            self.variant, self.options, self.graph, host, addresses[host], self.tls)) for host in hosts]
         for server in started:
             self.group.wait_for_text(server, "listening on", START_TIMEOUT_S)
         if self.condition.delay_us == 0:
@@ -81,7 +88,7 @@ class Trial:
         host = rank // self.options.trainers
         return self.group.start(host, f"trainer{rank}", variants.trainer_command(
             self.variant, self.options, self.graph, own_part(self.graph, host, self.folder), rank,
-            servers[host], meet, self.folder, self.epochs))
+            servers[host], meet, self.folder, self.epochs, self.tls))
 
     def _watch(self):
         next_measure = 0

@@ -18,6 +18,7 @@ class Variant:
     levels: int = 1  # 2: each part is divided among its host's trainers, too
     prefetch: int = None  # halograph-train --prefetch, in place of the benchmark's
     before: bool = False  # with programs that are older than --cache
+    tls: bool = False  # between trainers and servers
 
 
 VARIANTS = [
@@ -27,7 +28,8 @@ VARIANTS = [
             trainer="two_step_train", server="two_step_server", own_part=True),
     Variant("partitioned", "partitioned, fused kernel"),
     Variant("partitioned-own", "the same, own part mapped", own_part=True),
-    Variant("partitioned-own-cache", "the same, other parts' rows cached by looking ahead",
+    Variant("partitioned-own-tls", "partitioned, own part mapped, over TLS", own_part=True, tls=True),
+    Variant("partitioned-own-cache", "partitioned-own, other parts' rows cached by looking ahead",
             own_part=True, cache="look-ahead"),
     Variant("hybrid", "topology mapped, features from servers",
             serve="features", topology="folder"),
@@ -75,13 +77,14 @@ def program(variant, options, name):
     return (options.before if variant.before else options.bin) / name
 
 
-def server_command(variant, options, graph, part, address):
+def server_command(variant, options, graph, part, address, tls):
+    """`tls`: a folder of certificates, or None."""
     return [program(variant, options, variant.server), "--graph", graph, "--part", part,
-            "--listen", address, "--insecure", "--serve", variant.serve, "--verify", "headers",
-            "--log-level", "warning"]
+            "--listen", address, *(["--tls-dir", tls] if tls else ["--insecure"]),
+            "--serve", variant.serve, "--verify", "headers", "--log-level", "warning"]
 
 
-def trainer_command(variant, options, graph, own, rank, servers, meet, folder, epochs):
+def trainer_command(variant, options, graph, own, rank, servers, meet, folder, epochs, tls):
     """`own`: partition folder of the host's part alone; `servers`: addresses of all; `meet`:
     address and port of rank 0; `folder`: for the log, and what is fetched."""
     prefetch = options.prefetch if variant.prefetch is None else variant.prefetch
@@ -103,6 +106,8 @@ def trainer_command(variant, options, graph, own, rank, servers, meet, folder, e
     if variant.serve is None:
         return command + ["--graph", graph]
     command += ["--servers", ",".join(servers)]
+    if tls:
+        command += ["--tls-dir", tls]
     if not variant.before:
         command += ["--cache", variant.cache]
     if variant.cache != "off" and options.cache_memory:
