@@ -184,7 +184,8 @@ void Cluster::TellOfColumns() const {
 }
 
 void Cluster::FindClusters() {
-  for (const auto& description : served()->descriptions()) {
+  const auto served = this->served();
+  for (const auto& description : served->descriptions()) {
     if (description == nullptr || description->graph.clusters.empty()) continue;
     const std::vector<std::vector<int64_t>>& told = description->graph.clusters;
     info_.clusters.resize(told.size());
@@ -200,7 +201,8 @@ Status Cluster::FindTaskRows(CallContext& context) {
     info_.task_rows.emplace_back(
         task.sets.size(), std::vector<int64_t>(static_cast<size_t>(info_.book.num_parts()), -1));
   }
-  for (const auto& description : served()->descriptions()) {
+  const auto served = this->served();
+  for (const auto& description : served->descriptions()) {
     if (description == nullptr || !description->serving.features) continue;
     for (const PartTaskRows& told : description->task_rows) {
       info_.task_rows[told.set.task][told.set.set][static_cast<size_t>(told.part)] = told.rows;

@@ -54,10 +54,9 @@ const std::vector<std::string> kRoles = {"reader", "writer", "keeper", "root", "
 std::string TokenOfRole(const std::string& role) { return role + "-token-of-a-test"; }
 
 std::string HashText(const std::string& role) {
+  const TokenHash hash = HashOfToken(TokenOfRole(role)).value();
   std::string text = "sha256:";
-  for (const uint8_t byte : HashOfToken(TokenOfRole(role))->bytes) {
-    text += fmt::format("{:02x}", byte);
-  }
+  for (const uint8_t byte : hash.bytes) text += fmt::format("{:02x}", byte);
   return text;
 }
 
