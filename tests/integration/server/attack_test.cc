@@ -118,10 +118,11 @@ class AttackBase : public ServerTest {
   // As clients do, whose default this is: asked again while gRPC says UNAVAILABLE. It may end a
   // connection for want of memory, until a rule has ended those that took it.
   static constexpr seconds kDeadline{30};
-  RawReply CallWithin(Clock::duration deadline) {
+  static RawReply CallWithin(const std::shared_ptr<grpc::Channel>& channel,
+                             Clock::duration deadline) {
     const auto until = Clock::now() + deadline;
     for (;;) {
-      RawReply reply = RawCall(channel_, kDescribe, "");
+      RawReply reply = RawCall(channel, kDescribe, "");
       const bool again = reply.status.error_code() == grpc::StatusCode::UNAVAILABLE;
       if (!again || Clock::now() >= until) return reply;
       std::this_thread::yield();
@@ -151,14 +152,14 @@ class AttackBase : public ServerTest {
     const size_t memory_before = ResidentBytes();
     size_t memory = memory_before;
     do {
-      const RawReply reply = CallWithin(kDeadline);
+      const RawReply reply = CallWithin(channel_, kDeadline);
       EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
       memory = std::max(memory, ResidentBytes());
     } while (!HasFailure() && !done());
     over = true;
     for (std::thread& attacker : attackers) attacker.join();
-    EXPECT_TRUE(CallWithin(kDeadline).status.ok());
-    EXPECT_TRUE(RawCall(Connect(server_->address()), kDescribe, "").status.ok());
+    EXPECT_TRUE(CallWithin(channel_, kDeadline).status.ok());
+    EXPECT_TRUE(CallWithin(Connect(server_->address()), kDeadline).status.ok());
     if (!kSanitizerAllocator) {
       EXPECT_LT(memory - memory_before, connections == 1 ? kMostMemory : kMostMemoryOfMany);
     }
