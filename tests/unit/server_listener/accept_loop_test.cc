@@ -60,14 +60,14 @@ TEST_F(AcceptLoopTest, HandsOverAllThatComeAndRefusesWhenItHasEnded) {
 }
 
 TEST_F(AcceptLoopTest, ServesAgainOnceThereAreDescriptors) {
+  // A sanitizer looks at the type of an object that it does not know by a pipe, which needs
+  // descriptors: it gets to know the log while there are some.
+  spdlog::warn("{} descriptors are left from here on", 0);
   Start();
   const LoopbackClient one(listening_.port);
   Await(1);
   const LoopbackClient two(listening_.port, "127.0.0.2");
   Await(2);
-  // A sanitizer looks at the type of an object that it does not know by a pipe, which needs
-  // descriptors: it gets to know the log while there are some.
-  spdlog::warn("{} descriptors are left from here on", 0);
   // No new descriptor can be had: those that connect wait. A socket made before connects later.
   std::vector<int> sockets;
   for (int i = 0; i < 3; ++i) sockets.push_back(socket(AF_INET, SOCK_STREAM, 0));
