@@ -39,7 +39,7 @@ Status SimEnv::Over() { return Unavailable("the process is over: its machine cra
 SimEnv::Fate SimEnv::Enter(const char* what, uint64_t detail, bool file) {
   machine_->scheduler_->Point(what, detail);
   if (over()) return Fate::kOver;
-  if (machine_->crash_in_ > 0 && !machine_->hold_crash_ && (file || !machine_->crash_in_files_) &&
+  if (machine_->crash_in_ > 0 && !machine_->held_ && (file || !machine_->crash_in_files_) &&
       --machine_->crash_in_ == 0) {
     if (file) return Fate::kCrashAfter;
     Crash();
@@ -76,7 +76,7 @@ class SimReadable : public ReadableFile {
   [[nodiscard]] Status ReadAt(int64_t offset, std::span<std::byte> out) const override {
     return env_->Call("read", static_cast<uint64_t>(offset), [&]() -> Status {
       SimMachine& machine = env_->machine();
-      if (machine.random_.Chance(machine.faults_.read)) {
+      if (machine.random_.Chance(machine.FaultsNow().read)) {
         ++machine.num_faults_;
         return Internal("cannot read {} at {}: Input/output error", path_, offset);
       }
@@ -109,7 +109,7 @@ class SimWritable : public WritableFile {
       env_->Crash();
       return SimEnv::Over();
     }
-    if (machine.random_.Chance(machine.faults_.write)) {
+    if (machine.random_.Chance(machine.FaultsNow().write)) {
       ++machine.num_faults_;
       static_cast<void>(machine.disk().Write(file_, offset, Part(bytes)));
       return Internal("cannot write {} at {}: Input/output error", path_, offset);
@@ -134,7 +134,7 @@ class SimWritable : public WritableFile {
       machine.scheduler_->Sleep(machine.random_.Between(0, machine.slowest_sync_ns_));
       if (env_->over()) return SimEnv::Over();
     }
-    if (machine.random_.Chance(machine.faults_.sync)) {
+    if (machine.random_.Chance(machine.FaultsNow().sync)) {
       ++machine.num_faults_;
       machine.sync_failed_ns_ = std::min(machine.sync_failed_ns_, machine.scheduler_->now_ns());
       machine.disk().FailSync(file_, machine.random_);
@@ -245,7 +245,7 @@ class SimFiles : public FileSystem {
   template <typename Effect>
   Status OfNames(const std::string& path, Effect effect) {
     SimMachine& machine = env_->machine();
-    const bool fails = machine.random_.Chance(machine.faults_.names);
+    const bool fails = machine.random_.Chance(machine.FaultsNow().names);
     if (!fails) return effect();
     ++machine.num_faults_;
     if (machine.random_.Chance(0.5)) static_cast<void>(effect());

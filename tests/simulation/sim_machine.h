@@ -47,8 +47,8 @@ class SimMachine {
   void CrashNow(CrashKind kind);
   // Nothing goes wrong any more: no crash is planned, no call fails, and the disk has room.
   void Heal();
-  // Meanwhile no call counts.
-  void HoldCrash(bool hold) { hold_crash_ = hold; }
+  // Meanwhile nothing goes wrong: no call counts for a crash, and none fails.
+  void HoldTrouble(bool hold) { held_ = hold; }
 
   // Of the process: a crash ended it. Then only its threads run until WoundUp, which whoever
   // destroyed the last of it calls.
@@ -72,6 +72,8 @@ class SimMachine {
   void PutImage(SimDisk image) { disk_ = std::move(image); }
 
  private:
+  [[nodiscard]] FaultChances FaultsNow() const { return held_ ? FaultChances{} : faults_; }
+
   friend class SimEnv;
   friend class SimFiles;
   friend class SimWritable;
@@ -91,7 +93,7 @@ class SimMachine {
   int64_t num_faults_ = 0;
   int64_t crashed_ns_ = 0;
   int64_t sync_failed_ns_ = kForever;
-  bool hold_crash_ = false;
+  bool held_ = false;
   int64_t slowest_sync_ns_;
   std::string misuse_;
 };

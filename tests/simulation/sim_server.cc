@@ -208,8 +208,7 @@ StatusOr<StoreRows> SimServer::AllRows(StateStore& store) const {
 // Nothing goes wrong meanwhile: whether a push was in the log is asked by sending it again, as its
 // client would.
 void SimServer::JudgeLife() {
-  const FaultChances faults = std::exchange(machine_.faults(), FaultChances{});
-  machine_.HoldCrash(true);
+  machine_.HoldTrouble(true);
   Recovered recovered;
   recovered.lsn = store_->stats().lsn;
   StatusOr<StoreRows> rows = AllRows(*store_);
@@ -253,13 +252,7 @@ void SimServer::JudgeLife() {
   }
   world_->statistics.lost = history_.num_lost();
   end_ = {};
-  PutBack(faults);
-  machine_.HoldCrash(false);
-}
-
-void SimServer::PutBack(const FaultChances& faults) {
-  machine_.faults() = faults;
-  if (world_->healed) machine_.Heal();
+  machine_.HoldTrouble(false);
 }
 
 void SimServer::Serve() {
@@ -529,8 +522,7 @@ void SimServer::DeleteSnapshot() {
 // had. Then all is put back.
 void SimServer::ProbeBitRot() {
   SimDisk image = machine_.TakeImage();
-  const FaultChances faults = std::exchange(machine_.faults(), FaultChances{});
-  machine_.HoldCrash(true);
+  machine_.HoldTrouble(true);
   const std::vector<std::string> files = machine_.disk().Files();
   const std::string path = files.empty() ? "" : files[random_.Below(files.size())];
   if (!path.empty() && machine_.disk().FlipSomeBit(path, random_)) {
@@ -559,8 +551,8 @@ void SimServer::ProbeBitRot() {
     env_.reset();
   }
   machine_.PutImage(std::move(image));
-  PutBack(faults);
-  machine_.HoldCrash(false);
+  if (world_->healed) machine_.Heal();  // the image had its own room
+  machine_.HoldTrouble(false);
 }
 
 // All is healed, all clients are done, and the store was opened once more: nothing is missing,

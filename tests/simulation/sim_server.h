@@ -42,7 +42,6 @@ class SimServer {
   bool Close();
   void ProbeBitRot();
   // After a time without faults; all may have healed meanwhile, for good.
-  void PutBack(const FaultChances& faults);
   void CheckTheEnd();
 
   [[nodiscard]] std::shared_ptr<Call> AnswerTo(const Call& call) const;
