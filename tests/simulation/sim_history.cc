@@ -79,10 +79,13 @@ void ServerHistory::CheckpointReturned(int64_t began_ns) {
 }
 
 void ServerHistory::SnapshotReturned(const SnapshotInfo& info, bool of_step) {
+  // Another may have deleted it before whoever made it heard of it.
+  if (deleted_.contains(info.name)) return;
   new_snapshots_[info.name] = {info.lsn, of_step ? info.step : INT64_MAX};
 }
 
 void ServerHistory::SnapshotDeleted(const std::string& name) {
+  deleted_.insert(name);
   new_snapshots_.erase(name);
   snapshots_.erase(name);
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -123,6 +124,7 @@ class ServerHistory {
     int64_t last_step = INT64_MAX;  // that it shows
   };
   std::map<std::string, Taken> new_snapshots_;
+  std::set<std::string> deleted_;  // names are used once
   std::map<std::string, std::optional<StoreRows>> snapshots_;
   int64_t num_lost_ = 0;
   int64_t num_judged_pulls_ = 0;

@@ -111,7 +111,8 @@ void SimServer::Run() {
     }
     const bool as_it_was = Close();
     if (done_) return;
-    if (opened && probe && as_it_was) ProbeBitRot();
+    // What is in the log and not known could not be judged.
+    if (opened && probe && as_it_was && history_.Unsettled().empty()) ProbeBitRot();
     world_->scheduler.Sleep(random_.Between(1, 50) * kMillisecond);
   }
 }
@@ -428,13 +429,18 @@ void SimServer::AnswerPull(const Call& call, Call* answer) {
   }
 }
 
+// One checkpoint after the other may leave no time for a pull. At the end there is some.
+int64_t SimServer::LongestPauseNs() const {
+  const int64_t pause_ns = world_->plan.operator_pause_ns;
+  return world_->healed ? std::max(pause_ns, 100 * kMillisecond) : pause_ns;
+}
+
 void SimServer::Administrate() {
   while (!ends()) {
     if (!makes_room_) {  // else at once
       world_->scheduler.WaitUntil(
           "work of the operator",
-          world_->scheduler.now_ns() +
-              random_.Between(5 * kMillisecond, world_->plan.operator_pause_ns),
+          world_->scheduler.now_ns() + random_.Between(5 * kMillisecond, LongestPauseNs()),
           [this] { return ends(); });
       if (ends()) return;
     }
