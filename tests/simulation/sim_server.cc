@@ -429,18 +429,13 @@ void SimServer::AnswerPull(const Call& call, Call* answer) {
   }
 }
 
-// One checkpoint after the other may leave no time for a pull. At the end there is some.
-int64_t SimServer::LongestPauseNs() const {
-  const int64_t pause_ns = world_->plan.operator_pause_ns;
-  return world_->healed ? std::max(pause_ns, 100 * kMillisecond) : pause_ns;
-}
-
 void SimServer::Administrate() {
   while (!ends()) {
     if (!makes_room_) {  // else at once
       world_->scheduler.WaitUntil(
           "work of the operator",
-          world_->scheduler.now_ns() + random_.Between(5 * kMillisecond, LongestPauseNs()),
+          world_->scheduler.now_ns() +
+              random_.Between(5 * kMillisecond, world_->plan.operator_pause_ns),
           [this] { return ends(); });
       if (ends()) return;
     }

@@ -37,7 +37,6 @@ class SimServer {
   void JudgeLife();  // of the life before, in the store that has just been opened
   void Serve();
   void Work();  // a thread that answers calls
-  [[nodiscard]] int64_t LongestPauseNs() const;
   void Administrate();  // a thread that makes checkpoints and snapshots
   [[nodiscard]] int64_t ShownByClose(const StateStats& stats) const;
   bool Close();
