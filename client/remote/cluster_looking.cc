@@ -92,7 +92,7 @@ Status Cluster::Relocate(int server, const ServerPlace& place) {
   if (rpc_.address(server) == place.address) return OkStatus();
   const ServerPlace from = rpc_.places()[static_cast<size_t>(server)];
   rpc_.Move(server, place);
-  const Status taken = TakeIn(server, std::move(description));
+  Status taken = TakeIn(server, std::move(description));
   if (taken.ok()) {
     spdlog::info("{} has moved to {}", from.address, place.address);
   } else {

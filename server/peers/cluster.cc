@@ -122,7 +122,7 @@ void VisitCluster(StatusOr<Json> own, const std::string& address, const PeersLoo
 }
 
 std::string WhyNoAnswer(const Status& error) {
-  const std::string said = Printable(Message(error), kMessageShown);
+  std::string said = Printable(Message(error), kMessageShown);
   switch (error.code()) {
     case absl::StatusCode::kUnavailable:
       if (ReasonOf(error) == kClosedAtOnce) {
