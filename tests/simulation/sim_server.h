@@ -36,7 +36,7 @@ class SimServer {
   [[nodiscard]] bool RegisterClients();
   void JudgeLife();  // of the life before, in the store that has just been opened
   void Serve();
-  void Work();  // a thread that answers calls
+  void Work();          // a thread that answers calls
   void Administrate();  // a thread that makes checkpoints and snapshots
   [[nodiscard]] int64_t ShownByClose(const StateStats& stats) const;
   bool Close();
