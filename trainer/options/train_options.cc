@@ -100,8 +100,8 @@ void AddRankRows(OptionTable& rows, TrainOptions* o) {
       .DefaultText("MASTER_PORT")
       .Mark(kNotRepeated);
   rows.Add("job", &o->job,
-           "any words, the same on all ranks of a run: rank 0 refuses ranks of another, which came "
-           "to its port by mistake")
+           "any words, the same on all ranks of a run: a rank that came to the port of another run "
+           "by mistake ends")
       .ValueName("NAME")
       .DefaultText("TORCHELASTIC_RUN_ID, PMIX_NAMESPACE, or Slurm's job and step")
       .Mark(kNotRepeated);
