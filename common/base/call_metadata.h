@@ -25,11 +25,11 @@ inline constexpr char kFailedOverKey[] = "halograph-failed-over";
 
 // Of an error, behind it: its reason (common/base/status.h), a word for programs.
 inline constexpr char kReasonKey[] = "halograph-reason";
+// Such a reason, of UNAVAILABLE: the call was begun, and may have been done. Else nothing was done.
+inline constexpr char kMaybeDone[] = "maybe-done";
 
 // The reason of a client's own error: something took the connection, and closed it before it could
 // be used. So does a server that refuses the certificate, or speaks TLS with who does not.
 inline constexpr char kClosedAtOnce[] = "closed-at-once";
-// Such a reason, of UNAVAILABLE: the call was begun, and may have been done. Else nothing was done.
-inline constexpr char kMaybeDone[] = "maybe-done";
 
 }  // namespace halograph

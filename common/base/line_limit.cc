@@ -14,7 +14,8 @@ bool LineLimit::Allow(int64_t* left_out, Clock::time_point now) {
     ++left_out_;
     return false;
   }
-  *left_out = std::exchange(left_out_, 0);
+  const int64_t left = std::exchange(left_out_, 0);
+  if (left_out != nullptr) *left_out = left;
   return true;
 }
 

@@ -15,8 +15,9 @@ class LineLimit {
 
   explicit LineLimit(int lines_a_second) : most_(lines_a_second) {}
 
-  // Whether to write a line now; `*left_out`: lines left out since the last one written.
-  [[nodiscard]] bool Allow(int64_t* left_out, Clock::time_point now = Clock::now());
+  // Whether to write a line now; `*left_out`: lines left out since the last one written. Null: who
+  // writes counts otherwise.
+  [[nodiscard]] bool Allow(int64_t* left_out = nullptr, Clock::time_point now = Clock::now());
 
  private:
   const int most_;

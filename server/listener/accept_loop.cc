@@ -70,16 +70,14 @@ bool AcceptLoop::AcceptSome(int socket) {
 }
 
 void AcceptLoop::TellOfDescriptors() {
-  int64_t left_out = 0;
-  if (!of_descriptors_.Allow(&left_out)) return;
+  if (!of_descriptors_.Allow()) return;
   spdlog::warn(
       "no descriptors are left: new connections wait until some are free; raise the limit of the "
       "process (ulimit -Hn, LimitNOFILE=), or lower --connections");
 }
 
 void AcceptLoop::TellOfRefused() {
-  int64_t left_out = 0;
-  if (!of_refused_.Allow(&left_out)) return;
+  if (!of_refused_.Allow()) return;
   const ConnectionCounts counts = table_.counts();
   const ConnectionCounts before = std::exchange(told_, counts);
   const int64_t all = counts.refused_all - before.refused_all;

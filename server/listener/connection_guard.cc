@@ -32,8 +32,7 @@ void ConnectionGuard::Tell() {
   const ConnectionCounts counts = table_.counts();
   const int64_t shut = counts.shut[static_cast<size_t>(ShutReason::kCalls)] +
                        counts.shut[static_cast<size_t>(ShutReason::kBytes)];
-  int64_t left_out = 0;
-  if (shut == told_ || !lines_.Allow(&left_out)) return;
+  if (shut == told_ || !lines_.Allow()) return;
   const std::string example =
       example_peer_.empty()
           ? ""
