@@ -205,13 +205,14 @@ void LeaveOutTensors(size_t room, v1::StatsReply* reply) {
 // Tensors have what the rest leaves of `room`, but a quarter at least: metrics, however many, do
 // not drive out the few that most states have.
 void FitTensors(size_t room, v1::StatsReply* reply) {
+  constexpr size_t kToCountThem = 16;  // bytes of tensors_left_out
   size_t tensors = 0;
   for (const v1::PartState& part : reply->state()) {
     for (const v1::TensorState& tensor : part.tensors()) tensors += TensorBytes(tensor);
   }
   const size_t bytes = reply->ByteSizeLong();
   if (bytes <= room) return;
-  const size_t rest = bytes - std::min(bytes, tensors);
+  const size_t rest = bytes - std::min(bytes, tensors) + kToCountThem;
   LeaveOutTensors(std::max(room - std::min(room, rest), room / 4), reply);
 }
 
@@ -258,13 +259,14 @@ ToldList ListOf(std::string_view what, google::protobuf::RepeatedPtrField<Messag
           }};
 }
 
-// Takes away the largest lists until the reply without its metrics has `room` bytes. Their names.
+// Takes away the largest lists until the reply without its metrics has `room` bytes; that of the
+// parts last, which has lost tensors for the others already. Their names.
 std::vector<std::string> LeaveOutLists(size_t room, v1::StatsReply* reply) {
   std::array lists = {ListOf("clients", reply->mutable_client_list()),
                       ListOf("slow calls", reply->mutable_slow_calls()),
-                      ListOf("state of parts", reply->mutable_state()),
-                      ListOf("methods of the last minute", reply->mutable_recent())};
-  std::stable_sort(lists.begin(), lists.end(),
+                      ListOf("methods of the last minute", reply->mutable_recent()),
+                      ListOf("state of parts", reply->mutable_state())};
+  std::stable_sort(lists.begin(), lists.end() - 1,
                    [](const ToldList& a, const ToldList& b) { return a.bytes > b.bytes; });
   std::vector<std::string> names;
   for (ToldList& list : lists) {

@@ -456,6 +456,16 @@ TEST(StatsMessageTest, TensorsThatDoNotFitAreLeftOutAndCounted) {
   EXPECT_GT(static_cast<int64_t>(reply.ByteSizeLong()), 56 << 10) << "no more than need be";
 }
 
+// Also where the tensors that stay fill the message to the last byte.
+TEST(StatsMessageTest, TensorsThatAreLeftOutDriveOutNothingInMessagesOfAnySize) {
+  const ServerSnapshot snapshot = ManyTensors(200);
+  for (int64_t more = 0; more < 512; ++more) {
+    const v1::StatsReply reply = ToldIn(snapshot, (64 << 10) + more);
+    EXPECT_EQ(reply.state_size(), 2) << more;
+    EXPECT_EQ(reply.left_out_size(), 0) << more;
+  }
+}
+
 TEST(StatsMessageTest, MetricsDoNotDriveOutAFewTensors) {
   ServerSnapshot snapshot = ManyTensors(20);
   FamilySnapshot& family = snapshot.metrics.families.emplace_back();
@@ -468,6 +478,16 @@ TEST(StatsMessageTest, MetricsDoNotDriveOutAFewTensors) {
   EXPECT_EQ(reply.tensors_left_out(), 0);
   ASSERT_EQ(reply.left_out_size(), 1);
   EXPECT_EQ(reply.left_out(0), "metric halograph_many (4000 series)");
+}
+
+TEST(StatsMessageTest, MethodsOfTheLastMinuteDoNotDriveOutTheStateOfParts) {
+  ServerSnapshot snapshot = ManyTensors(200);
+  for (MethodSnapshot& method : snapshot.recent.methods) method.seconds.counts.assign(300, 7);
+  const v1::StatsReply reply = ToldIn(snapshot, 64 << 10);
+  ASSERT_EQ(reply.left_out_size(), 1);
+  EXPECT_THAT(reply.left_out(0), testing::StartsWith("methods of the last minute"));
+  ASSERT_EQ(reply.state_size(), 2);
+  EXPECT_GT(reply.state(0).tensors_size(), 20);
 }
 
 // What is not told for want of a whole list's room is counted, too.
