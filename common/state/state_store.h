@@ -282,9 +282,12 @@ class StateStore {
     return std::move(Push({&push, 1}, limits).front());
   }
 
-  // Waits until all pushes of the tensor up to `min_lsn` are applied (0: does not wait), at most
-  // step_timeout_ns, then copies rows as RowSource::Gather; a push is seen whole or not at all.
-  // Without min_lsn the rows may show pushes that are not in the log yet.
+  // Waits for `min_lsn` (0: does not wait), at most step_timeout_ns, then copies rows as
+  // RowSource::Gather; a push is seen whole or not at all. If min_lsn is the LSN of a push to the
+  // tensor with a step, the rows show that step, those before it and all pushes without a step that
+  // came before; later steps they need not show, though other ranks may have pushed to them before:
+  // who pulls may be whom they wait for. Of any other LSN they show all pushes up to it. A push
+  // that was given up is not waited for. The rows may also show pushes that are not in the log yet.
   // `expected`: whose rows `out` has room for; null: of the tensor, whatever it is.
   //   NotFound, OutOfRange  as Push; NotFound also if the tensor is another one than `expected`
   //   DataLoss              at once: `min_lsn` is above the last LSN that was given to a push.
@@ -299,6 +302,9 @@ class StateStore {
                                     std::span<const int64_t> positions, int64_t min_lsn,
                                     std::byte* out, const WorkLimits& limits,
                                     const MutableTensorSpec* expected = nullptr) const = 0;
+
+  // Whether the rows show what a Pull with this min_lsn waits for. NotFound as Describe.
+  [[nodiscard]] virtual StatusOr<bool> Shows(const TensorRef& ref, int64_t min_lsn) const = 0;
 
   // The tensor's spec and its ids here; NotFound naming what exists.
   [[nodiscard]] virtual StatusOr<MutableTensorStats> Describe(const TensorRef& ref) const = 0;

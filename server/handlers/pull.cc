@@ -55,8 +55,8 @@ bool PullHandler::Ready(const PullPlan& plan) const {
   if (plan.changing == nullptr || plan.part < 0) return true;
   const StateStore* const store = states_->Find(plan.part);
   if (store == nullptr) return true;  // Gather says so
-  const auto stats = store->Describe(plan.changing->spec.ref);
-  return !stats.ok() || stats->lsn >= plan.min_lsn;
+  const auto shows = store->Shows(plan.changing->spec.ref, plan.min_lsn);
+  return !shows.ok() || *shows;
 }
 
 bool PullHandler::MayBecomeReady(const PullPlan& plan) const {

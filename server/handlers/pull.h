@@ -51,8 +51,8 @@ class PullHandler {
   //   InvalidArgument    min_lsn of a feature, below 0, or for ids of several parts
   [[nodiscard]] StatusOr<PullPlan> Plan(const PullRequest& request) const;
 
-  // Whether the pushes up to plan.min_lsn are applied, so that Gather does not wait for them. True
-  // also if the tensor was dropped meanwhile: Gather says so.
+  // Whether the rows show what plan.min_lsn asks for, so that Gather does not wait. True also if
+  // the tensor was dropped meanwhile: Gather says so.
   [[nodiscard]] bool Ready(const PullPlan& plan) const;
 
   // Whether plan.min_lsn may come to be applied: false if it is above all that were given. Gather

@@ -199,13 +199,9 @@ void SimClient::SendDue() {
     if (pull.done || pull.next_try_ns > now_ns) continue;
     const OfServer& server = servers_[static_cast<size_t>(pull.call->server)];
     pull.call = std::make_shared<Call>(*pull.call);
-    // Where ranks go ahead, or push lost steps again, the LSN of a step's push may come after that
-    // of another rank's push of a later step. That one waits for this client's own: then a pull
-    // must not wait for all up to that LSN.
-    const auto tensor = static_cast<size_t>(pull.call->tensor);
-    const bool ahead = tensor < static_cast<size_t>(world_->plan.step_tensors) &&
-                       (world_->plan.ahead || server.losses > 0);
-    pull.call->min_lsn = ahead ? 0 : server.last_lsn[tensor];
+    // Where ranks go ahead, or push lost steps again, it may come after that of another rank's push
+    // of a later step, which waits for this client.
+    pull.call->min_lsn = server.last_lsn[static_cast<size_t>(pull.call->tensor)];
     pull.call->losses = server.losses;
     pull.next_try_ns = now_ns + RetryDelayNs();
     world_->network.Send(world_->EndOfClient(index_), pull.call->server, pull.call);

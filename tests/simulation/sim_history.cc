@@ -189,8 +189,7 @@ std::vector<std::vector<ServerHistory::Moment>> ServerHistory::MomentsOf(const L
     const std::vector<const PushRecord*> applied = model.Apply(*push);
     if (lsn <= settled_lsn_ || applied.empty()) continue;
     Moment moment;
-    moment.lsn = lsn;
-    for (const PushRecord* one : applied) moment.lsn = std::min(moment.lsn, lsns[one]);
+    for (const PushRecord* one : applied) moment.lsns.insert(lsns[one]);
     if (!push->step.has_value()) moment.promised = push->promised_ticket;
     moment.rows = model.RowsOf(push->tensor);
     moments[static_cast<size_t>(push->tensor)].push_back(std::move(moment));
@@ -212,6 +211,13 @@ bool ServerHistory::Shows(const Read& read, const Moment& moment) const {
   return true;
 }
 
+// A step asks for itself, and for what was applied before: moments stand in their order.
+bool ServerHistory::Asks(int64_t min_lsn, const Moment& moment, const Log& log) {
+  const auto push = log.find(min_lsn);
+  if (push != log.end() && push->second->step.has_value()) return moment.lsns.contains(min_lsn);
+  return !moment.lsns.empty() && *moment.lsns.begin() <= min_lsn;
+}
+
 std::string ServerHistory::CheckReads(const Log& log) const {
   const std::vector<std::vector<Moment>> moments = MomentsOf(log);
   std::vector<size_t> shown;  // the first moment that each read can have shown
@@ -219,7 +225,8 @@ std::string ServerHistory::CheckReads(const Log& log) const {
     const std::vector<Moment>& of_tensor = moments[static_cast<size_t>(read.tensor)];
     size_t at = 0;
     for (size_t m = 0; m < of_tensor.size(); ++m) {
-      if (of_tensor[m].lsn <= read.min_lsn || of_tensor[m].promised < read.began) at = m;
+      const Moment& moment = of_tensor[m];
+      if (Asks(read.min_lsn, moment, log) || moment.promised < read.began) at = m;
     }
     for (size_t i = 0; i < shown.size(); ++i) {
       if (reads_[i].tensor == read.tensor && reads_[i].returned < read.began) {

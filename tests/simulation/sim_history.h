@@ -91,7 +91,7 @@ class ServerHistory {
     std::vector<std::byte> bytes;
   };
   struct Moment {
-    int64_t lsn = 0;               // the lowest of the pushes that were applied
+    std::set<int64_t> lsns = {};   // of the pushes that were applied
     int64_t promised = INT64_MAX;  // when it was acknowledged; a synchronous one: never mind
     std::vector<std::byte> rows;
   };
@@ -101,6 +101,8 @@ class ServerHistory {
   [[nodiscard]] std::string CheckKept(const EndOfLife& end, int64_t lsn) const;
   [[nodiscard]] std::vector<std::vector<Moment>> MomentsOf(const Log& log) const;
   [[nodiscard]] bool Shows(const Read& read, const Moment& moment) const;
+  // Whether a read with that min_lsn must show the moment, as PullRequest.min_lsn says.
+  [[nodiscard]] static bool Asks(int64_t min_lsn, const Moment& moment, const Log& log);
   [[nodiscard]] std::string CheckReads(const Log& log) const;
   [[nodiscard]] std::string JudgeReads();
   void SettleSnapshots(const Log& log, int64_t settled_lsn);

@@ -146,7 +146,8 @@ Status Store::Pull(const TensorRef& ref, std::span<const int64_t> ids,
     HG_RETURN_IF_ERROR(unreadable_);
     if (min_lsn > 0) {
       HG_RETURN_IF_ERROR(AwaitApplied(*tensor, min_lsn, limits));
-      tensor->progress.staleness.Add(AppliedLsn(*tensor) - min_lsn, env_.scheduler().NowNs());
+      tensor->progress.staleness.Add(std::max<int64_t>(0, AppliedLsn(*tensor) - min_lsn),
+                                     env_.scheduler().NowNs());
     }
   }
   std::vector<int64_t> rows;
@@ -168,9 +169,6 @@ Status Store::AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
                            const WorkLimits& limits) const {
   const int64_t until = env_.scheduler().NowNs() + options_.step_timeout_ns;
   const LiveTensor::Progress& progress = tensor.progress;
-  const auto applied = [&] {
-    return progress.unapplied.empty() || *progress.unapplied.begin() > min_lsn;
-  };
   if (min_lsn > last_lsn_) {
     HG_RETURN_IF_ERROR(Patience(limits, env_.scheduler()).Check());
     return DataLoss(
@@ -180,12 +178,12 @@ Status Store::AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
         "another part or state",
         tensor.spec.ref.ToString(), min_lsn, last_lsn_, graph_.part);
   }
-  while (!applied()) {
+  while (!ShowsUpTo(tensor, min_lsn)) {
     HG_RETURN_IF_ERROR(unreadable_);
     if (progress.dropped) return NotFound("{} was dropped", tensor.spec.ref.ToString());
     Status waited = WaitForChange(limits, until);
     if (waited.ok()) continue;
-    if (!absl::IsDeadlineExceeded(waited) || applied()) return waited;
+    if (!absl::IsDeadlineExceeded(waited) || ShowsUpTo(tensor, min_lsn)) return waited;
     const std::string why = progress.steps.Missing();
     return DeadlineExceeded("{}: LSN {} was not reached in time: {}", tensor.spec.ref.ToString(),
                             min_lsn, why.empty() ? "pushes are being applied" : why);
@@ -200,6 +198,20 @@ Status Store::WaitForChange(const WorkLimits& limits, int64_t until_ns) const {
     return DeadlineExceeded("the deadline of the call has passed");
   }
   return patience.Wait(*monitor_, until_ns);
+}
+
+// What is before the push of a step in the log, and not applied with it, is of later steps: one
+// without a step has had its turn before.
+bool Store::ShowsUpTo(const LiveTensor& tensor, int64_t min_lsn) {
+  const LiveTensor::Progress& progress = tensor.progress;
+  if (progress.unapplied.empty() || *progress.unapplied.begin() > min_lsn) return true;
+  return progress.steps.IsComplete(min_lsn) && !progress.unapplied.contains(min_lsn);
+}
+
+StatusOr<bool> Store::Shows(const TensorRef& ref, int64_t min_lsn) const {
+  const MonitorLock lock(*monitor_);
+  HG_ASSIGN_OR_RETURN(const Tensor tensor, Find(ref));
+  return min_lsn <= last_lsn_ && ShowsUpTo(*tensor, min_lsn);
 }
 
 int64_t Store::AppliedLsn(const LiveTensor& tensor) const {

@@ -64,6 +64,7 @@ class Store : public StateStore {
                             std::span<const int64_t> positions, int64_t min_lsn, std::byte* out,
                             const WorkLimits& limits,
                             const MutableTensorSpec* expected) const override;
+  [[nodiscard]] StatusOr<bool> Shows(const TensorRef& ref, int64_t min_lsn) const override;
   [[nodiscard]] StatusOr<MutableTensorStats> Describe(const TensorRef& ref) const override;
   [[nodiscard]] StateStats stats(const TensorRange& range) const override;
   [[nodiscard]] Status Checkpoint(const WorkLimits& limits) override;
@@ -297,9 +298,12 @@ class Store : public StateStore {
   [[nodiscard]] Status FailUnlessFull(const Status& status);
   [[nodiscard]] Status AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
                                     const WorkLimits& limits) const;  // requires monitor_
-  // Every push of the tensor up to here is in its rows. Requires monitor_.
+  // Whether the rows show what a pull with this min_lsn, that was given, asks for. Requires
+  // monitor_, as the next two.
+  [[nodiscard]] static bool ShowsUpTo(const LiveTensor& tensor, int64_t min_lsn);
+  // Every push of the tensor up to here is in its rows.
   [[nodiscard]] int64_t AppliedLsn(const LiveTensor& tensor) const;
-  // But why pushes are refused. Requires monitor_.
+  // But why pushes are refused.
   [[nodiscard]] MutableTensorStats StatsOf(const LiveTensor& tensor) const;
   [[nodiscard]] std::vector<MutableTensorStats> TensorStats(const TensorRange& range) const;
   void Forget(LiveTensor& tensor);  // requires monitor_

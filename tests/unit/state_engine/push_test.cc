@@ -145,6 +145,52 @@ TEST_F(StorePushTest, StepIsAppliedInTheOrderOfRanksWhateverTheArrival) {
   EXPECT_EQ(PullAll(lsn), Expected(applied));
 }
 
+TEST_F(StorePushTest, APullAfterAStepWaitsForNoLaterStepThatAnotherRankPushedBefore) {
+  const TensorRef emb = {false, "node", "emb"};
+  OpenWith(Embedding());
+  const TestPush alone = RandomPush(1, 1);
+  const std::vector<TestPush> step0 = {StepPush(0, 0, 2), StepPush(0, 1, 2)};
+  const std::vector<TestPush> step1 = {StepPush(1, 0, 2), StepPush(1, 1, 2)};
+  MustPush(step0[0]);
+  const int64_t ahead = MustPush(step1[0]).lsn;
+  MustPush(alone);
+  const int64_t own = MustPush(step0[1]).lsn;
+  const auto shows_step0_alone = [&] {
+    EXPECT_EQ(PullAll(own), Expected({{alone}, step0}));
+    EXPECT_TRUE(*store_->Shows(emb, own));
+    EXPECT_FALSE(*store_->Shows(emb, ahead));
+    const int64_t id = 0;
+    std::vector<float> row(kDim);
+    const Status waited =
+        store_->Pull(emb, {&id, 1}, {}, ahead, reinterpret_cast<std::byte*>(row.data()), {});
+    EXPECT_TRUE(absl::IsDeadlineExceeded(waited)) << waited;
+    EXPECT_THAT(Message(waited), testing::HasSubstr("step 1 waits for the push of rank 1"));
+  };
+  shows_step0_alone();
+  MustOpen();
+  shows_step0_alone();
+  ASSERT_TRUE(store_->Checkpoint({}).ok());
+  MustOpen();
+  shows_step0_alone();
+  const int64_t last = MustPush(step1[1]).lsn;
+  EXPECT_FALSE(*store_->Shows(emb, last + 1)) << "nobody has it yet";
+  for (const int64_t lsn : {own, ahead, last}) {
+    EXPECT_TRUE(*store_->Shows(emb, lsn)) << lsn;
+    EXPECT_EQ(PullAll(lsn), Expected({{alone}, step0, step1})) << lsn;
+  }
+}
+
+TEST_F(StorePushTest, APullAfterAPushWithoutAStepWaitsForStepsBeforeIt) {
+  const TensorRef emb = {false, "node", "emb"};
+  OpenWith(Embedding());
+  MustPush(StepPush(0, 0, 2));
+  const int64_t alone = MustPush(RandomPush(1, 1)).lsn;
+  EXPECT_FALSE(*store_->Shows(emb, alone));
+  MustPush(StepPush(0, 1, 2));
+  EXPECT_TRUE(*store_->Shows(emb, alone));
+  EXPECT_EQ(PullAll(alone), Expected({{RandomPush(1, 1)}, {StepPush(0, 0, 2), StepPush(0, 1, 2)}}));
+}
+
 TEST_F(StorePushTest, RepeatedPushIsAppliedOnceBeforeAndAfterReopening) {
   OpenWith(Embedding());
   const TestPush push = RandomPush(1, 1);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
+#include <set>
 
 #include "common/base/checksum.h"
 #include "common/state/engine/log/bytes.h"
@@ -21,7 +23,8 @@ enum Kind : uint32_t {
   kMoments = 4,
   kEnd = 5,
   kCatalogue = 6,
-  kRegistered = 7
+  kRegistered = 7,
+  kComplete = 8
 };
 
 struct StoredSection {
@@ -173,6 +176,9 @@ class Reader {
         return visitor_.clients == nullptr ? OkStatus() : visitor_.clients(body);
       case kRegistered:
         return visitor_.registered == nullptr ? OkStatus() : visitor_.registered(body);
+      case kComplete:
+        for (const int64_t lsn : Ints(body)) complete_[section.tensor].insert(lsn);
+        return OkStatus();
       case kMoments:
         return VisitMoments(section.count, body);
       case kEnd:
@@ -198,6 +204,7 @@ class Reader {
     std::vector<TensorMoment> moments;
     for (uint64_t i = 0; i < count && in.ok(); ++i) moments.push_back(GetMoment(&in));
     if (!in.ok() || !in.at_end()) return Damaged("the list of tensors ends early");
+    for (TensorMoment& moment : moments) moment.steps.complete = complete_[moment.tensor];
     return visitor_.moments(moments);
   }
 
@@ -212,6 +219,7 @@ class Reader {
   const CheckpointVisitor& visitor_;
   int64_t offset_ = 0;
   std::vector<std::byte> body_;
+  std::map<uint32_t, std::set<int64_t>> complete_;  // by tensor; stands before the moments
 };
 
 }  // namespace
@@ -306,6 +314,12 @@ Status CheckpointWriter::AddClients(const ClientTable::Saved& table) {
 }
 
 Status CheckpointWriter::AddMoments(const std::vector<TensorMoment>& moments) {
+  for (const TensorMoment& moment : moments) {
+    const std::vector<int64_t> lsns(moment.steps.complete.begin(), moment.steps.complete.end());
+    if (lsns.empty()) continue;
+    const auto body = std::as_bytes(std::span(lsns));
+    HG_RETURN_IF_ERROR(AddSection(kComplete, moment.tensor, lsns.size(), std::span(&body, 1)));
+  }
   std::string text;
   for (const TensorMoment& moment : moments) Put(moment, &text);
   const std::span<const std::byte> body = BytesOf(text);
