@@ -272,7 +272,8 @@ std::vector<std::string> LeaveOutLists(size_t room, v1::StatsReply* reply) {
   for (ToldList& list : lists) {
     size_t metrics = 0;
     for (const v1::Metric& metric : reply->metrics()) metrics += metric.ByteSizeLong();
-    if (list.bytes == 0 || reply->ByteSizeLong() - metrics <= room) break;
+    if (reply->ByteSizeLong() - metrics <= room) break;
+    if (list.bytes == 0) continue;
     list.clear();
     names.push_back(std::move(list.name));
   }

@@ -499,6 +499,14 @@ TEST(StatsMessageTest, TensorsOfAListThatIsLeftOutAreCounted) {
   EXPECT_EQ(told + reply.tensors_left_out(), 402);
 }
 
+TEST(StatsMessageTest, TheStateOfPartsIsLeftOutWhereNothingElseIsLeft) {
+  ServerSnapshot snapshot;
+  for (int part = 0; part < 2000; ++part) snapshot.state[part].lsn = 7;
+  const v1::StatsReply reply = ToldIn(snapshot, 16 << 10);
+  EXPECT_EQ(reply.state_size(), 0);
+  EXPECT_THAT(reply.left_out(), testing::Contains("state of parts (2000)"));
+}
+
 TEST(StatsMessageTest, ThePageStatusTellsWhatItLeavesOut) {
   const auto whole = ToStatusJson(ManyTensors(200), 1 << 20);
   ASSERT_TRUE(whole.ok()) << whole.status();
