@@ -123,7 +123,7 @@ struct StateGraph {
 };
 
 struct PushReceipt {
-  // Pulls that ask for at least this LSN see the push, and in synchronous mode its whole step.
+  // Pulls that ask for this LSN see the push, and in synchronous mode its whole step.
   int64_t lsn = 0;
   bool repeated = false;  // it had been applied before
 };
@@ -140,8 +140,9 @@ struct MutableTensorStats {
   int64_t lsn = 0;       // applied: every push of the tensor up to here is in its rows
   int64_t last_lsn = 0;  // that the store gave to a push, of any tensor
   int64_t step = -1;     // the last step applied; -1: none
-  // Applied LSN minus the `min_lsn` of the oldest reader of the last minute or so, when it pulled:
-  // how far behind the pushes are that readers know of. Pulls without min_lsn do not count.
+  // Applied LSN minus the `min_lsn` of the oldest reader of the last minute or so, when it pulled;
+  // 0 at least: how far behind the pushes are that readers know of. Pulls without min_lsn do not
+  // count.
   int64_t staleness = 0;
   std::string refused;  // why pushes are refused; empty: they are not
 };
@@ -283,11 +284,11 @@ class StateStore {
   }
 
   // Waits for `min_lsn` (0: does not wait), at most step_timeout_ns, then copies rows as
-  // RowSource::Gather; a push is seen whole or not at all. If min_lsn is the LSN of a push to the
-  // tensor with a step, the rows show that step, those before it and all pushes without a step that
-  // came before; later steps they need not show, though other ranks may have pushed to them before:
-  // who pulls may be whom they wait for. Of any other LSN they show all pushes up to it. A push
-  // that was given up is not waited for. The rows may also show pushes that are not in the log yet.
+  // RowSource::Gather; a push is seen whole or not at all. The rows show all pushes up to min_lsn.
+  // But if that is the LSN of a push to a step of the tensor, they show this step whole, and need
+  // not show later steps, to which other ranks may have pushed before: these may wait for who
+  // pulls. Pushes that were given up are not waited for. The rows may also show pushes that are not
+  // in the log yet.
   // `expected`: whose rows `out` has room for; null: of the tensor, whatever it is.
   //   NotFound, OutOfRange  as Push; NotFound also if the tensor is another one than `expected`
   //   DataLoss              at once: `min_lsn` is above the last LSN that was given to a push.

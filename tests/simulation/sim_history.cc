@@ -179,17 +179,19 @@ std::string ServerHistory::CheckKept(const EndOfLife& end, int64_t lsn) const {
   return "";
 }
 
-// The moments of this life, by tensor.
-std::vector<std::vector<ServerHistory::Moment>> ServerHistory::MomentsOf(const Log& log) const {
-  std::vector<std::vector<Moment>> moments(tensors_.size());
+// Of this life.
+ServerHistory::Moments ServerHistory::MomentsOf(const Log& log) const {
+  Moments all;
+  std::vector<std::vector<Moment>>& moments = all.by_tensor;
+  moments.resize(tensors_.size());
   std::map<const PushRecord*, int64_t> lsns;
   StoreModel model = beginning_;
   for (const auto& [lsn, push] : log) {
     lsns[push] = lsn;
-    const std::vector<const PushRecord*> applied = model.Apply(*push);
-    if (lsn <= settled_lsn_ || applied.empty()) continue;
     Moment moment;
-    for (const PushRecord* one : applied) moment.lsns.insert(lsns[one]);
+    for (const PushRecord* one : model.Apply(*push)) moment.lsns.insert(lsns[one]);
+    all.applied.insert(moment.lsns.begin(), moment.lsns.end());
+    if (lsn <= settled_lsn_ || moment.lsns.empty()) continue;
     if (!push->step.has_value()) moment.promised = push->promised_ticket;
     moment.rows = model.RowsOf(push->tensor);
     moments[static_cast<size_t>(push->tensor)].push_back(std::move(moment));
@@ -198,7 +200,7 @@ std::vector<std::vector<ServerHistory::Moment>> ServerHistory::MomentsOf(const L
   for (size_t t = 0; t < tensors_.size(); ++t) {
     moments[t].insert(moments[t].begin(), Moment{.rows = before.RowsOf(static_cast<int>(t))});
   }
-  return moments;
+  return all;
 }
 
 bool ServerHistory::Shows(const Read& read, const Moment& moment) const {
@@ -219,10 +221,16 @@ bool ServerHistory::Asks(int64_t min_lsn, const Moment& moment, const Log& log) 
 }
 
 std::string ServerHistory::CheckReads(const Log& log) const {
-  const std::vector<std::vector<Moment>> moments = MomentsOf(log);
+  const Moments moments = MomentsOf(log);
   std::vector<size_t> shown;  // the first moment that each read can have shown
   for (const Read& read : reads_) {
-    const std::vector<Moment>& of_tensor = moments[static_cast<size_t>(read.tensor)];
+    const auto& of_tensor = moments.by_tensor[static_cast<size_t>(read.tensor)];
+    const auto asked = log.find(read.min_lsn);
+    if (asked != log.end() && asked->second->step.has_value() &&
+        !moments.applied.contains(read.min_lsn)) {
+      return fmt::format("a pull from tensor {} with min_lsn {} did not wait for its step",
+                         read.tensor, read.min_lsn);
+    }
     size_t at = 0;
     for (size_t m = 0; m < of_tensor.size(); ++m) {
       const Moment& moment = of_tensor[m];

@@ -95,11 +95,15 @@ class ServerHistory {
     int64_t promised = INT64_MAX;  // when it was acknowledged; a synchronous one: never mind
     std::vector<std::byte> rows;
   };
+  struct Moments {
+    std::vector<std::vector<Moment>> by_tensor;
+    std::set<int64_t> applied;  // LSNs, also of lives before
+  };
   using Log = std::map<int64_t, PushRecord*>;  // by LSN
   class OrderSearch;
 
   [[nodiscard]] std::string CheckKept(const EndOfLife& end, int64_t lsn) const;
-  [[nodiscard]] std::vector<std::vector<Moment>> MomentsOf(const Log& log) const;
+  [[nodiscard]] Moments MomentsOf(const Log& log) const;
   [[nodiscard]] bool Shows(const Read& read, const Moment& moment) const;
   // Whether a read with that min_lsn must show the moment, as PullRequest.min_lsn says.
   [[nodiscard]] static bool Asks(int64_t min_lsn, const Moment& moment, const Log& log);

@@ -178,12 +178,12 @@ Status Store::AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
         "another part or state",
         tensor.spec.ref.ToString(), min_lsn, last_lsn_, graph_.part);
   }
-  while (!ShowsUpTo(tensor, min_lsn)) {
+  while (!progress.applied.Show(min_lsn)) {
     HG_RETURN_IF_ERROR(unreadable_);
     if (progress.dropped) return NotFound("{} was dropped", tensor.spec.ref.ToString());
     Status waited = WaitForChange(limits, until);
     if (waited.ok()) continue;
-    if (!absl::IsDeadlineExceeded(waited) || ShowsUpTo(tensor, min_lsn)) return waited;
+    if (!absl::IsDeadlineExceeded(waited) || progress.applied.Show(min_lsn)) return waited;
     const std::string why = progress.steps.Missing();
     return DeadlineExceeded("{}: LSN {} was not reached in time: {}", tensor.spec.ref.ToString(),
                             min_lsn, why.empty() ? "pushes are being applied" : why);
@@ -200,23 +200,14 @@ Status Store::WaitForChange(const WorkLimits& limits, int64_t until_ns) const {
   return patience.Wait(*monitor_, until_ns);
 }
 
-// What is before the push of a step in the log, and not applied with it, is of later steps: one
-// without a step has had its turn before.
-bool Store::ShowsUpTo(const LiveTensor& tensor, int64_t min_lsn) {
-  const LiveTensor::Progress& progress = tensor.progress;
-  if (progress.unapplied.empty() || *progress.unapplied.begin() > min_lsn) return true;
-  return progress.steps.IsComplete(min_lsn) && !progress.unapplied.contains(min_lsn);
-}
-
 StatusOr<bool> Store::Shows(const TensorRef& ref, int64_t min_lsn) const {
   const MonitorLock lock(*monitor_);
   HG_ASSIGN_OR_RETURN(const Tensor tensor, Find(ref));
-  return min_lsn <= last_lsn_ && ShowsUpTo(*tensor, min_lsn);
+  return min_lsn <= last_lsn_ && tensor->progress.applied.Show(min_lsn);
 }
 
 int64_t Store::AppliedLsn(const LiveTensor& tensor) const {
-  const std::set<int64_t>& unapplied = tensor.progress.unapplied;
-  return unapplied.empty() ? last_lsn_ : *unapplied.begin() - 1;
+  return tensor.progress.applied.missing().value_or(last_lsn_ + 1) - 1;
 }
 
 MutableTensorStats Store::StatsOf(const LiveTensor& tensor) const {

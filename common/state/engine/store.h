@@ -298,10 +298,7 @@ class Store : public StateStore {
   [[nodiscard]] Status FailUnlessFull(const Status& status);
   [[nodiscard]] Status AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
                                     const WorkLimits& limits) const;  // requires monitor_
-  // Whether the rows show what a pull with this min_lsn, that was given, asks for. Requires
-  // monitor_, as the next two.
-  [[nodiscard]] static bool ShowsUpTo(const LiveTensor& tensor, int64_t min_lsn);
-  // Every push of the tensor up to here is in its rows.
+  // Every push of the tensor up to here is in its rows. Requires monitor_, as the next.
   [[nodiscard]] int64_t AppliedLsn(const LiveTensor& tensor) const;
   // But why pushes are refused.
   [[nodiscard]] MutableTensorStats StatsOf(const LiveTensor& tensor) const;

@@ -126,8 +126,9 @@ void Store::Reach(Moment& moment, int64_t lsn) {
   }
   moment.aside = counts_ != &own;
   moment.whole = own.whole || moment.aside;
-  moment.at = {moment.tensor->number, lsn, progress.pushes, progress.pushed_rows,
-               progress.steps.memory()};
+  moment.at = {moment.tensor->number,   lsn,
+               progress.pushes,         progress.pushed_rows,
+               progress.steps.memory(), progress.applied.complete()};
   moment.waiting = progress.steps.Waiting();
   moment.reached = true;
   monitor_->NotifyAll();

@@ -116,8 +116,10 @@ Status Store::LoadCheckpoint() {
   if (checkpoint_.files.empty()) return OkStatus();
 
   CheckpointVisitor visitor;
+  std::map<uint32_t, std::vector<int64_t>> complete;  // by tensor
   visitor.moments = [&](const std::vector<TensorMoment>& moments) {
     for (const TensorMoment& moment : moments) {
+      complete[moment.tensor] = moment.complete;
       applied_before_[moment.tensor] = moment.lsn;
       const auto found = tensors_.find(moment.tensor);
       if (found == tensors_.end()) continue;  // it was dropped
@@ -134,7 +136,12 @@ Status Store::LoadCheckpoint() {
     return clients_.LoadRegistered(table);
   };
   visitor.waiting = [&](const LogRecord& record) { return LoadWaiting(record); };
-  return ReadCheckpoint(FilePath(checkpoint_.files.back()), env_.files(), visitor);
+  HG_RETURN_IF_ERROR(ReadCheckpoint(FilePath(checkpoint_.files.back()), env_.files(), visitor));
+  // Now that what waits is there: they count while it is missing.
+  for (const auto& [number, tensor] : tensors_) {
+    tensor->progress.applied.Complete(complete[number]);
+  }
+  return OkStatus();
 }
 
 Status Store::LoadWaiting(const LogRecord& record) {

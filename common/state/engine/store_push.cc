@@ -16,6 +16,16 @@
 
 namespace halograph {
 
+namespace {
+
+std::vector<int64_t> LsnsOf(const WaitingPushes& pushes) {
+  std::vector<int64_t> lsns;
+  for (const auto& push : pushes) lsns.push_back(push->record.lsn);
+  return lsns;
+}
+
+}  // namespace
+
 class Store::LateBytes {
  public:
   LateBytes(Store* store, int64_t bytes) : store_(*store), bytes_(bytes) { Add(bytes_); }
@@ -263,7 +273,7 @@ Store::Work Store::Plan(LiveTensor& tensor, const LogRecord& record) noexcept {
   progress.pushed_rows += std::ssize(record.push.ids);
   ++taken_pushes_;
   taken_rows_ += std::ssize(record.push.ids);
-  progress.unapplied.insert(record.lsn);
+  progress.applied.Take(record.lsn);
   Work work;
   work.ticket = tensor.turns.Take();
   if (!record.push.step.has_value()) return work;
@@ -274,6 +284,7 @@ Store::Work Store::Plan(LiveTensor& tensor, const LogRecord& record) noexcept {
   Applied(tensor, progress.steps.Add(work.waiting));
   for (Step step = {progress.steps.TakeComplete(), {}}; !step.pushes.empty();
        step = {progress.steps.TakeComplete(), {}}) {
+    if (!progress.steps.empty()) progress.applied.Complete(LsnsOf(step.pushes));
     if (!progress.moments.empty()) step.then = ReachStep(tensor, record.lsn);
     work.steps.push_back(std::move(step));
   }
@@ -288,7 +299,7 @@ void Store::CountWaiting(WaitingPush& push, int64_t bytes) {
 }
 
 void Store::Applied(LiveTensor& tensor, int64_t lsn) {
-  tensor.progress.unapplied.erase(lsn);
+  tensor.progress.applied.Apply(lsn);
   monitor_->NotifyAll();
 }
 

@@ -175,7 +175,7 @@ Status Store::SwitchToSnapshot(const KeptSnapshot& snapshot, const std::vector<T
       StepCollector steps = moment->tensor->progress.steps;
       if (!tensors_.contains(at.tensor)) steps.Remember(at.steps);  // it was dropped since
       static_cast<void>(steps.Restart(at.steps.step));
-      moment->at = {at.tensor, last_lsn_, at.pushes, at.pushed_rows, steps.memory()};
+      moment->at = {at.tensor, last_lsn_, at.pushes, at.pushed_rows, steps.memory(), {}};
       moments.push_back(std::move(moment));
     }
   }

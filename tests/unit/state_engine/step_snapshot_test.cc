@@ -125,6 +125,32 @@ TEST_F(StepSnapshotTest, RowsOfOneThatWasGivenUpAreInTheNextCheckpoint) {
   EXPECT_EQ(PullAll(0, "other"), At(0, "other"));
 }
 
+// Its moment is within the push, between the two: what waited then completes the second while the
+// file is read.
+TEST_F(StepSnapshotTest, OfTheFirstOfTwoStepsThatAPushCompletesKnowsWhatPullsNeedNotAwait) {
+  OpenWith(Embedding());
+  std::vector<std::vector<TestPush>> steps;
+  for (int64_t step = 0; step < 3; ++step) {
+    steps.push_back({StepPush(step, 0, 2), StepPush(step, 1, 2)});
+  }
+  for (const TestPush& push : steps[0]) MustPush(push);
+  auto waiting = Begin("s", 1);
+  MustPush(steps[1][0]);
+  MustPush(steps[2][0]);
+  MustPush(steps[2][1]);
+  const int64_t ahead = MustPush(StepPush(3, 0, 2)).lsn;
+  const int64_t last = MustPush(steps[1][1]).lsn;
+  ExpectOk(waiting.get().status());
+  for (int life = 0; life < 3; ++life) {
+    EXPECT_TRUE(*store_->Shows({false, "node", "emb"}, last)) << life;
+    EXPECT_FALSE(*store_->Shows({false, "node", "emb"}, ahead)) << life;
+    EXPECT_EQ(PullAll(last), Expected(steps)) << life;
+    if (life == 1) ExpectOk(store_->Checkpoint());
+    MustOpen();
+  }
+  EXPECT_TRUE(*store_->Shows({false, "node", "emb"}, MustPush(StepPush(3, 1, 2)).lsn));
+}
+
 TEST_F(StepSnapshotTest, TwoStepsAreWaitedForAtOnce) {
   OpenWithTwo();
   Steps(0, 0);

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <map>
-#include <set>
 
 #include "common/base/checksum.h"
 #include "common/state/engine/log/bytes.h"
@@ -177,7 +176,8 @@ class Reader {
       case kRegistered:
         return visitor_.registered == nullptr ? OkStatus() : visitor_.registered(body);
       case kComplete:
-        for (const int64_t lsn : Ints(body)) complete_[section.tensor].insert(lsn);
+        if (body.size() != section.count * sizeof(int64_t)) return Damaged("sizes do not fit");
+        complete_[section.tensor] = {Ints(body).begin(), Ints(body).end()};
         return OkStatus();
       case kMoments:
         return VisitMoments(section.count, body);
@@ -204,7 +204,7 @@ class Reader {
     std::vector<TensorMoment> moments;
     for (uint64_t i = 0; i < count && in.ok(); ++i) moments.push_back(GetMoment(&in));
     if (!in.ok() || !in.at_end()) return Damaged("the list of tensors ends early");
-    for (TensorMoment& moment : moments) moment.steps.complete = complete_[moment.tensor];
+    for (TensorMoment& moment : moments) moment.complete = complete_[moment.tensor];
     return visitor_.moments(moments);
   }
 
@@ -219,7 +219,7 @@ class Reader {
   const CheckpointVisitor& visitor_;
   int64_t offset_ = 0;
   std::vector<std::byte> body_;
-  std::map<uint32_t, std::set<int64_t>> complete_;  // by tensor; stands before the moments
+  std::map<uint32_t, std::vector<int64_t>> complete_;  // by tensor; stands before the moments
 };
 
 }  // namespace
@@ -315,10 +315,10 @@ Status CheckpointWriter::AddClients(const ClientTable::Saved& table) {
 
 Status CheckpointWriter::AddMoments(const std::vector<TensorMoment>& moments) {
   for (const TensorMoment& moment : moments) {
-    const std::vector<int64_t> lsns(moment.steps.complete.begin(), moment.steps.complete.end());
-    if (lsns.empty()) continue;
-    const auto body = std::as_bytes(std::span(lsns));
-    HG_RETURN_IF_ERROR(AddSection(kComplete, moment.tensor, lsns.size(), std::span(&body, 1)));
+    if (moment.complete.empty()) continue;
+    const auto body = std::as_bytes(std::span(moment.complete));
+    HG_RETURN_IF_ERROR(
+        AddSection(kComplete, moment.tensor, moment.complete.size(), std::span(&body, 1)));
   }
   std::string text;
   for (const TensorMoment& moment : moments) Put(moment, &text);

@@ -28,6 +28,7 @@ struct TensorMoment {
   int64_t pushes = 0;
   int64_t pushed_rows = 0;
   StepCollector::Memory steps;
+  std::vector<int64_t> complete;  // AppliedPushes
 };
 
 // Writes to "<path>.tmp", past the page cache where the file system can: what restarts alone read

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "common/state/engine/rows/row_capture.h"
 #include "common/state/engine/rows/row_set.h"
 #include "common/state/engine/rows/state_rows.h"
+#include "common/state/engine/steps/applied_pushes.h"
 #include "common/state/engine/steps/step_collector.h"
 #include "common/state/engine/steps/turns.h"
 #include "common/state/env.h"
@@ -79,7 +79,7 @@ class LiveTensor {
   // Of the store's monitor.
   struct Progress {
     StepCollector steps;
-    std::set<int64_t> unapplied;  // LSNs of pushes that are not in the rows yet
+    AppliedPushes applied;
     int64_t applied_step = -1;
     int64_t pushes = 0;
     int64_t pushed_rows = 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -175,20 +174,7 @@ WaitingPushes StepCollector::TakeComplete() {
   memory_.step = first->first;
   memory_.started = true;
   waiting_.erase(first);
-  KeepComplete(complete);
   return complete;
-}
-
-void StepCollector::KeepComplete(const WaitingPushes& pushes) {
-  int64_t first = std::numeric_limits<int64_t>::max();
-  for (const auto& [step, of] : waiting_) {
-    for (const auto& [rank, push] : of.pushes) first = std::min(first, push->record.lsn);
-  }
-  std::set<int64_t>& complete = memory_.complete;
-  complete.erase(complete.begin(), complete.upper_bound(first));
-  for (const auto& push : pushes) {
-    if (push->record.lsn > first) complete.insert(push->record.lsn);
-  }
 }
 
 void StepCollector::BeginRun(const SyncStep& step, WaitingPushes* given_up) {
@@ -200,7 +186,6 @@ void StepCollector::BeginRun(const SyncStep& step, WaitingPushes* given_up) {
 
 void StepCollector::EndRun() {
   waiting_.clear();
-  memory_.complete.clear();
   if (memory_.world_size == 0) return;
   memory_.past_runs.push_back(memory_.run);
   if (memory_.past_runs.size() > kPastRuns) memory_.past_runs.erase(memory_.past_runs.begin());

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -51,9 +50,6 @@ class StepCollector {
   // All that wait, in the order of their LSNs.
   [[nodiscard]] WaitingPushes Waiting() const;
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
-  // Whether the push of this LSN was of a step that is complete; known only as long as a push of a
-  // smaller LSN waits.
-  [[nodiscard]] bool IsComplete(int64_t lsn) const { return memory_.complete.contains(lsn); }
   [[nodiscard]] int64_t step() const {
     return memory_.step;
   }  // the last that was complete; -1: none
@@ -70,9 +66,6 @@ class StepCollector {
     int32_t world_size = 0;  // 0: no run yet
     bool started = false;    // the run has completed a step
     std::vector<uint64_t> past_runs;
-    // LSNs of pushes of complete steps, above that of the first push that waits: there are some if
-    // a rank is ahead. A rank is at most kPushWindow steps ahead, so they are of as many steps.
-    std::set<int64_t> complete;
   };
   [[nodiscard]] const Memory& memory() const { return memory_; }
   void Remember(const Memory& memory) { memory_ = memory; }
@@ -98,7 +91,6 @@ class StepCollector {
   // Chunks of the rank that are there.
   [[nodiscard]] static bool HasAll(const ByRank& pushes, int32_t rank);
   [[nodiscard]] static int32_t ChunksOf(const ByRank& pushes, int32_t rank);
-  void KeepComplete(const WaitingPushes& pushes);
   void BeginRun(const SyncStep& step, WaitingPushes* given_up);
   void EndRun();
 
