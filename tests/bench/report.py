@@ -67,6 +67,13 @@ def pull(lines):
         yield "rate", line["pull_gb_per_s"], "GB/s"
         yield ("rate relative to bare byte buffers over as many channels and calls",
                line["ratio_median"], "times")
+        if "tls_gb_per_s" in line:
+            yield "rate over TLS", line["tls_gb_per_s"], "GB/s"
+            yield "rate over TLS relative to plain", line["tls_ratio_median"], "times"
+            yield ("processor seconds a gigabyte over TLS, client and server",
+                   line["tls_cpu_s_per_gb"], "s")
+            yield ("processor seconds a gigabyte in plain, client and server",
+                   line["pull_cpu_s_per_gb"], "s")
 
 
 def server_memory(lines):
