@@ -24,6 +24,7 @@ def main():
 
     def simulate(program, folder):
         ran = planted.run([str(program), "--gtest_filter=SimulationTest.EverySeed*"], folder,
+                          limit=10 * arguments.seeds,
                           env={**os.environ, "HALOGRAPH_SIM_SEEDS": str(arguments.seeds)})
         found = re.search(r"seed (\d+) \(.*?\): (.*)", ran.stdout)
         how = f"seed {found[1]}: {found[2][:150]}" if found else ran.stdout.strip()[-200:]

@@ -20,8 +20,11 @@ class Broken(Exception):
 
 
 def run(command, cwd, limit=600, env=None):
-    return subprocess.run(command, cwd=cwd, env=env, text=True, timeout=limit, check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        return subprocess.run(command, cwd=cwd, env=env, text=True, timeout=limit, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except subprocess.TimeoutExpired as late:
+        raise Broken(f"{command[0]}: has not ended after {limit} s") from late
 
 
 def name_of(patch):
@@ -143,7 +146,7 @@ def check(folder, program, try_it, parser, arguments):
             if not find(arguments.build.resolve(), patch, program, try_it):
                 failed.append(name_of(patch))
         except Broken as broken:
-            print(broken, flush=True)
+            print(f"{name_of(patch)}: {broken}", flush=True)
             failed.append(name_of(patch))
     found = sum(name_of(patch) not in failed for patch in patches)
     print(f"{found} of {len(patches)} planted bugs found"
