@@ -104,6 +104,12 @@ class ManyConnectionsTest(CoraInTwoTest):
         server = call("--trusted-proxies", "10.0.0.0/8,127.0.0.1")
         self.assertIn("for CN=ada", server.text)
         self.assertEqual(0, self.metric(server, "halograph_server_ignored_identities_total"))
+        # With a policy it is the caller's name; the proxy's own address gives nobody a right.
+        policy = self.box.folder / "policy.yaml"
+        for names, said in (("CN=ada", "as guests for CN=ada: OK"), ("CN=eve", "for CN=ada: UNAUTHENTICATED")):
+            policy.write_text(f'principals:\n  guests:\n    certificates: ["{names}"]\n    may: {{}}\n')
+            server = call("--trusted-proxies", "127.0.0.1", "--policy", policy)
+            self.assertIn(said, server.text)
 
 
 if __name__ == "__main__":

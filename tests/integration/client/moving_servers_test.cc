@@ -1,6 +1,8 @@
 // Servers that --servers names by a file, which are elsewhere when they come back.
+#include <chrono>
 #include <fstream>
 #include <future>
+#include <thread>
 
 #include <fmt/ranges.h>
 
@@ -85,13 +87,32 @@ TEST_F(MovingServersTest, AFileThatIsMissingOrWrongIsNamedAtOnce) {
               {"--servers", file_.string() + ":2: "});
 }
 
-// It is a moment of whoever writes it.
-TEST_F(MovingServersTest, AFileThatVanishesLeavesTheServersWhereTheyAre) {
-  const auto server = Serve(graph_, {});
+// It is a moment of whoever writes it. The server has moved when it is there again.
+TEST_F(MovingServersTest, AFileThatVanishesIsToldAndLeavesTheServersWhereTheyAre) {
+  auto server = Serve(graph_, {});
   Write({server->address()});
+  CapturedLog log;
   const Stores stores = Open(FromFile());
-  std::filesystem::remove(file_);
-  ExpectSame(Train(stores), Undisturbed());
+  std::future<void> comes_back;
+  const auto epoch = Train(stores, [&](int step) {
+    if (step != kSteps / 2) return;
+    std::filesystem::remove(file_);
+    server.reset();
+    comes_back = std::async(std::launch::async, [&] {
+      const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+      while (!log.Has("and they stay where they were") &&
+             std::chrono::steady_clock::now() < until) {
+        std::this_thread::yield();
+      }
+      server = Serve(graph_, {});
+      Write({server->address()});
+    });
+  });
+  comes_back.get();
+  const std::string text = log.End();
+  EXPECT_THAT(text, HasSubstr("where the servers are cannot be found out"));
+  EXPECT_THAT(text, HasSubstr(file_.string()));
+  ExpectSame(epoch, Undisturbed());
 }
 
 }  // namespace

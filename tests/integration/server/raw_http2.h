@@ -14,6 +14,7 @@ enum class FrameKind : uint8_t {
   kHeaders = 1,
   kReset = 3,
   kSettings = 4,
+  kPing = 6,
   kContinuation = 9,
 };
 inline constexpr uint8_t kEndStream = 1;

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include "common/tls/tls_metrics.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/test_ca.h"
 #include "tests/support/test_folder.h"
@@ -140,6 +141,18 @@ TEST_F(TlsFilesTest, ANewPairHoldsFromTheNextLookOn) {
   EXPECT_THAT(TextOf((*files)->identity_path()), HasSubstr(second.certificate));
   (*files)->LookNow();
   EXPECT_EQ((*files)->Figures().generation, 2) << "nothing has changed";
+}
+
+TEST_F(TlsFilesTest, TheStatusPageTellsHowManyDaysAreLeft) {
+  EXPECT_TRUE(TlsStatusJson(nullptr).is_null()) << "without TLS";
+  const auto files = Start();
+  ASSERT_TRUE(files.ok()) << files.status();
+  const Json status = TlsStatusJson(files->get());
+  EXPECT_EQ(status["subject"], "CN=first");
+  EXPECT_DOUBLE_EQ(status["certificate_days_left"].get<double>(), 30);
+  EXPECT_TRUE(status["crl_days_left"].is_null()) << status["crl_days_left"];
+  EXPECT_EQ(status["changes"], 0);
+  EXPECT_EQ(status["error"], "");
 }
 
 TEST_F(TlsFilesTest, AHalfWrittenPairIsToldOnceAndTheOldOneHolds) {
