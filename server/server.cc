@@ -272,7 +272,7 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
   stats.Mark(now);
   log.LogLeft(now);
   if (peers != nullptr) peers->ForgetOld();
-  trimmer.Trim(now, dispatcher.in_flight() == 0, *buffers);
+  trimmer.Trim(now, dispatcher.in_flight() == 0, guard.shut(), *buffers);
   std::chrono::nanoseconds pause = std::min<std::chrono::nanoseconds>(kPause, guard.Look(now));
   if (memory_is_waited_for || calls_wait || draining) pause = kPauseInNeed;
   return std::min(pause, pulse.Beat(now));

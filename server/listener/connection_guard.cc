@@ -28,10 +28,14 @@ std::chrono::nanoseconds ConnectionGuard::Look(Clock::time_point now) {
   return rest;
 }
 
-void ConnectionGuard::Tell() {
+int64_t ConnectionGuard::shut() const {
   const ConnectionCounts counts = table_.counts();
-  const int64_t shut = counts.shut[static_cast<size_t>(ShutReason::kCalls)] +
-                       counts.shut[static_cast<size_t>(ShutReason::kBytes)];
+  return counts.shut[static_cast<size_t>(ShutReason::kCalls)] +
+         counts.shut[static_cast<size_t>(ShutReason::kBytes)];
+}
+
+void ConnectionGuard::Tell() {
+  const int64_t shut = this->shut();
   if (shut == told_ || !lines_.Allow()) return;
   const std::string example =
       example_peer_.empty()

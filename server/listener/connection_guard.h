@@ -28,6 +28,8 @@ class ConnectionGuard {
   // One look, if it is due; after how long the next is. What it ends is logged, at most once a
   // second.
   std::chrono::nanoseconds Look(Clock::time_point now);
+  // Connections that rules have ended so far.
+  [[nodiscard]] int64_t shut() const;
 
  private:
   void Tell();

@@ -1,5 +1,8 @@
 #include "server/runtime/memory_trimmer.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <malloc.h>
 
 namespace halograph::server {
@@ -10,9 +13,10 @@ constexpr size_t kWorthTrimming = size_t{16} << 20;
 
 }  // namespace
 
-bool MemoryTrimmer::Trim(Clock::time_point now, bool idle, BufferPool& buffers) {
-  if (now - last_ < kEvery) return false;
-  last_ = now;
+bool MemoryTrimmer::Trim(Clock::time_point now, bool idle, int64_t shut, BufferPool& buffers) {
+  if (std::exchange(shut_, shut) != shut) due_ = std::min(due_, now + kSoon);
+  if (now < due_) return false;
+  due_ = now + kEvery;
   if (idle) buffers.FreeKept();
   // Pages that were given back still count as free here: looking again costs little.
   if (mallinfo2().fordblks < kWorthTrimming) return false;

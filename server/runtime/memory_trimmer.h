@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 #include "server/runtime/buffer_pool.h"
 
@@ -12,15 +13,20 @@ class MemoryTrimmer {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // At most so often is looked at all.
+  // At most so often is looked at all, but once kSoon after connections were shut. Who takes too
+  // much comes back after a second, and may find another arena of malloc: what its connections left
+  // behind would add up.
   static constexpr std::chrono::seconds kEvery{10};
+  static constexpr std::chrono::milliseconds kSoon{500};
 
   // When no call is in flight, frees what the pool keeps; and gives
-  // back what malloc holds free, if it is much. True if it gave back something.
-  bool Trim(Clock::time_point now, bool idle, BufferPool& buffers);
+  // back what malloc holds free, if it is much. `shut`: connections so far. True if it gave back
+  // something.
+  bool Trim(Clock::time_point now, bool idle, int64_t shut, BufferPool& buffers);
 
  private:
-  Clock::time_point last_ = Clock::now();
+  Clock::time_point due_ = Clock::now() + kEvery;
+  int64_t shut_ = 0;
 };
 
 }  // namespace halograph::server
