@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/counted.h"
 #include "common/state/engine/rows/live_tensor.h"
 #include "tests/simulation/sim_client.h"
 
@@ -417,9 +418,14 @@ void SimServer::AnswerPull(const Call& call, Call* answer) {
   std::vector<int64_t> ids;
   for (const int64_t position : call.positions) ids.push_back(range.begin + position);
   answer->rows.resize(ids.size() * RowBytes(spec.dtype, spec.dim));
+  // A server parks pulls that wait, so that they leave its threads to pushes; here one may wait.
+  const int64_t limit_ns = waiting_pulls_ > 0 ? 0 : kPullLimitNs;
   const int64_t began = history_.PullBegins();
-  answer->status =
-      store_->Pull(spec.ref, ids, {}, call.min_lsn, answer->rows.data(), Within(kPullLimitNs));
+  {
+    const Counted waits(&waiting_pulls_);
+    answer->status =
+        store_->Pull(spec.ref, ids, {}, call.min_lsn, answer->rows.data(), Within(limit_ns));
+  }
   if (machine_.crashed()) return;
   if (answer->status.ok()) {
     history_.PullReturned(began, call.tensor, call.positions, call.min_lsn, answer->rows);

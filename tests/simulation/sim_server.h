@@ -3,6 +3,7 @@
 // judged by what the next one finds.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -76,6 +77,7 @@ class SimServer {
   bool done_ = false;
   bool restart_ = false;
   bool stopping_ = false;
+  std::atomic<int> waiting_pulls_ = 0;
   bool makes_room_ = false;  // the operator whose checkpoint or snapshot failed
   int64_t losses_ = 0;
   // Of the life that ended.
