@@ -226,6 +226,8 @@ class Store : public StateStore {
                                                 const Moments& moments,
                                                 const ClientTable::Saved& clients,
                                                 std::unique_ptr<CheckpointWriter> writer);
+  // As FailUnlessFull of a file's error; on a full disk with the bytes that the file needs.
+  [[nodiscard]] Status FileFailed(const Status& status, const Moments& moments);
   [[nodiscard]] Status SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snapshot,
                                 const std::vector<CatalogueTensor>* tensors);
   // In the catalogue: the checkpoint that counts from now on, a snapshot (null: none), which is

@@ -17,17 +17,6 @@ constexpr int64_t kImageBytesAtATime = int64_t{128} << 10;
 constexpr size_t kMostIncrements = 8;
 constexpr size_t kMostIncrementsOfSnapshots = 64;
 
-// Rows with their images, of all moments.
-int64_t ImageBytes(const std::vector<std::shared_ptr<Moment>>& moments) {
-  int64_t bytes = 0;
-  for (const auto& moment : moments) {
-    if (moment->capture == nullptr) continue;
-    const size_t of_row = sizeof(int64_t) + moment->tensor->table->image_bytes();
-    bytes += moment->capture->wanted().Count() * static_cast<int64_t>(of_row);
-  }
-  return bytes;
-}
-
 // Time for a checkpoint: there is room for the pushes that come in meanwhile.
 bool IsLong(const PushLog::Stats& log, const StateOptions& options) {
   return 2 * log.full_segment_bytes >= options.log_bytes;
@@ -301,12 +290,7 @@ StatusOr<int64_t> Store::WriteFile(int64_t number, const Moments& moments,
                                    std::unique_ptr<CheckpointWriter> writer) {
   unused_.insert(number);  // until the catalogue names it
   StatusOr<int64_t> bytes = WriteSections(FilePath(number), moments, clients, std::move(writer));
-  if (absl::IsResourceExhausted(bytes.status())) {
-    return Annotate(bytes.status(), fmt::format("the images of rows that were pushed to need {} "
-                                                "bytes of the disk, and a little more",
-                                                ImageBytes(moments)));
-  }
-  if (!bytes.ok()) return FailUnlessFull(bytes.status());
+  if (!bytes.ok()) return FileFailed(bytes.status(), moments);
   file_bytes_[number] = *bytes;
   return bytes;
 }
@@ -327,6 +311,21 @@ StatusOr<int64_t> Store::WriteSections(const std::filesystem::path& path, const 
     for (const auto& push : moment->waiting) HG_RETURN_IF_ERROR(writer->AddWaiting(*push));
   }
   return writer->Finish();
+}
+
+Status Store::FileFailed(const Status& status, const Moments& moments) {
+  if (!absl::IsResourceExhausted(status)) return FailUnlessFull(status);
+  int64_t bytes = 0;
+  for (const auto& moment : moments) {
+    if (moment->capture != nullptr) {
+      const size_t of_row = sizeof(int64_t) + moment->tensor->table->image_bytes();
+      bytes += moment->capture->wanted().Count() * static_cast<int64_t>(of_row);
+    }
+    for (const auto& push : moment->waiting) bytes += push->record.copied_bytes();
+  }
+  return ResourceExhausted(
+      "{}; some {} bytes are needed for rows and waiting pushes: make room, or delete a snapshot",
+      Message(status), bytes);
 }
 
 // Of all tensors in turns: no push waits long for the images that it saved to be written.

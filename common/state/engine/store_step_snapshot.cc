@@ -237,7 +237,8 @@ Status Store::WriteCaptured(CheckpointUnderWay& own, const Moments& captured,
     }
     return WriteImages(captured, writer->get());
   };
-  return FailUnlessFull(write());
+  const Status written = write();
+  return written.ok() ? written : FileFailed(written, captured);
 }
 
 void Store::EndSnapshotsOfSteps(const Status& why) {
