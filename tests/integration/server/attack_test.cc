@@ -194,18 +194,20 @@ struct NamedAttack {
 };
 
 const std::vector<NamedAttack>& Attacks() {
-  static const std::vector<NamedAttack> attacks = {{"WholeResets", WholeResets, true, false},
-                                                   {"EarlyResets", EarlyResets, true, false},
-                                                   {"HealthResets", HealthResets, true, false},
-                                                   {"WatchResets", WatchResets, true, false},
-                                                   {"UnknownResets", UnknownResets, true, false},
-                                                   {"EndlessBlock", EndlessBlock, true, true},
-                                                   {"EndlessDrops", EndlessDrops, false, false},
-                                                   {"Unfinished", Unfinished, false, true},
-                                                   {"Pings", Pings, false, false},
-                                                   {"Settings", Settings, false, false},
-                                                   {"SilentAfterPreface", Silence, false, true},
-                                                   {"Silent", Silence, false, true, false}};
+  static const std::vector<NamedAttack> attacks = {
+      {"WholeResets", WholeResets, true, false},
+      {"EarlyResets", EarlyResets, true, false},
+      {"HealthResets", HealthResets, true, false},
+      {"WatchResets", WatchResets, true, false},
+      {"UnknownResets", UnknownResets, true, false},
+      {"EndlessBlock", EndlessBlock, true, true},
+      {"EndlessDrops", EndlessDrops, false, false},
+      {"Unfinished", Unfinished, false, true},
+      {"Pings", Pings, false, false},
+      {"Settings", Settings, true, false},
+      {"SilentAfterPreface", Silence, false, true},
+      {"Silent", Silence, false, true, false},
+  };
   return attacks;
 }
 
@@ -256,15 +258,23 @@ TEST_P(AttackLongTest, LeavesOthersServed) {
 
 INSTANTIATE_TEST_SUITE_P(Long, AttackLongTest, testing::ValuesIn(Cases()), NameOfCase);
 
-class SilenceTest : public AttackBase {};
+class EndedTest : public AttackBase {};
 
-TEST_F(SilenceTest, AConnectionThatDoesNotBeginIsClosed) {
+TEST_F(EndedTest, AConnectionThatPingsForEverIsEndedByGrpc) {
+  Start(Options());
+  RawConnection pings(Port(), "127.0.0.2");
+  ASSERT_TRUE(pings.Send(RawConnection::Preface()));
+  Await([&] { return !pings.Send(Pings(0)); });
+  EXPECT_EQ(Shut(), 0) << "by a rule";
+}
+
+TEST_F(EndedTest, AConnectionThatDoesNotBeginIsClosed) {
   Start(Options());
   RawConnection silent(Port(), "127.0.0.2");
   Await([&] { return !silent.Send(""); });
 }
 
-TEST_F(SilenceTest, AConnectionThatIsIdleForLongIsClosed) {
+TEST_F(EndedTest, AConnectionThatIsIdleForLongIsClosed) {
   ServerOptions options = Options();
   options.connection_idle = seconds(1);
   Start(options);
