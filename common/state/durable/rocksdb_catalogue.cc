@@ -23,6 +23,10 @@ StatusOr<std::map<std::string, std::string>> ReadRocksDbCatalogue(
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, folder.string(), &opened);
+  if (status.IsPathNotFound()) {
+    return DataLoss("{}: a file is missing: restore a copy of the whole state folder: {}",
+                    folder.string(), status.ToString());
+  }
   HG_RETURN_IF_ERROR(FromRocksDb(status, folder.string()));
   const std::unique_ptr<rocksdb::DB> db(opened);
   std::map<std::string, std::string> entries;

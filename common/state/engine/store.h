@@ -114,6 +114,7 @@ class Store : public StateStore {
   [[nodiscard]] Status OpenFolder();
   [[nodiscard]] std::filesystem::path FilePath(int64_t number) const;
   [[nodiscard]] Status ClearLeftFiles();
+  [[nodiscard]] bool IsOfThisFormat(const std::filesystem::path& checkpoint) const;
   void SetAside(const std::filesystem::path& path);
   // What is not named any more if the catalogue names these, and nothing else.
   [[nodiscard]] LeftFiles LeftBeside(const std::set<int64_t>& named) const;
@@ -340,6 +341,7 @@ class Store : public StateStore {
   int64_t last_lsn_ = 0;
   const std::shared_ptr<WaitingBytes> waiting_;
   int64_t waiting_bytes_ = 0;        // of it
+  uint32_t next_tensor_ = 0;         // at the start: numbers below it were given
   std::optional<GivenUp> left_out_;  // of a start that begins again
   GivenUp given_up_;                 // by a start
   bool rows_lack_steps_ = false;     // that were left out, and were complete

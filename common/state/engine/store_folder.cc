@@ -65,6 +65,25 @@ Status Missing(const Path& catalogue, const Witness& witness) {
       catalogue.string(), witness.path.string());
 }
 
+// The end of an older build's catalogue may be cut without a trace in it. Then there are
+// checkpoints that it does not name; that build removed others at each of its starts.
+Status CheckNamesAll(const Path& old, const std::map<std::string, std::string>& entries,
+                     FileSystem& files) {
+  HG_ASSIGN_OR_RETURN(const std::set<int64_t> named, StateCatalogue::FilesNamedByOld(entries));
+  const Path checkpoints = old.parent_path() / "checkpoints";
+  HG_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(checkpoints, files));
+  for (const std::string& name : names) {
+    const std::optional<int64_t> number = FileNumber(name);
+    if (!number.has_value() || named.contains(*number)) continue;
+    return DataLoss(
+        "{}: the catalogue of an older build does not name {}: it was cut, or is an older copy, or "
+        "that build was killed in the middle of a checkpoint. Restore a copy of the whole state "
+        "folder; or start that build once more, which removes what it left",
+        old.string(), (checkpoints / name).string());
+  }
+  return OkStatus();
+}
+
 // The catalogue of an older build is read once, and kept aside in `kept`.
 StatusOr<std::unique_ptr<CatalogueFile>> Convert(const Path& old, const Path& kept,
                                                  const Path& catalogue, const StateGraph& graph,
@@ -86,6 +105,7 @@ StatusOr<std::unique_ptr<CatalogueFile>> Convert(const Path& old, const Path& ke
   if (!entries.empty() || !witness.path.empty()) {
     HG_ASSIGN_OR_RETURN(values, StateCatalogue::Converted(entries));
     HG_RETURN_IF_ERROR(StateCatalogue::CheckWhose(values, graph));
+    HG_RETURN_IF_ERROR(CheckNamesAll(old, entries, files));
   }
   // Two names change, one behind the other, and what takes room comes before.
   const Path made = catalogue.string() + ".new";
@@ -158,7 +178,8 @@ Status Store::ClearLeftFiles() {
     if (number.has_value()) next_file_ = std::max(next_file_, *number + 1);
     if (number.has_value() && temporary) {
       static_cast<void>(env_.files().Remove(folder / name).ok());
-    } else if (number.has_value() && left.known && *number >= left.next) {
+    } else if (number.has_value() && left.known && *number >= left.next &&
+               IsOfThisFormat(folder / name)) {
       unused_.insert(*number);
     } else if (!number.has_value() || !unused_.contains(*number)) {
       SetAside(folder / name);
@@ -166,6 +187,13 @@ Status Store::ClearLeftFiles() {
   }
   RemoveUnusedFiles();
   return OkStatus();
+}
+
+// A file that a process of this state finished, and ended before it was named. What cannot be read
+// is not known.
+bool Store::IsOfThisFormat(const Path& checkpoint) const {
+  const auto seen = CatalogueSeenByCheckpoint(checkpoint, env_.files());
+  return seen.ok() && seen->has_value();
 }
 
 // What cannot be moved stays where it is, and is found again at the next start.

@@ -87,6 +87,7 @@ Status Store::Begin() {
 
 Status Store::LoadTensors() {
   HG_ASSIGN_OR_RETURN(const std::vector<CatalogueTensor> tensors, catalogue_->Tensors());
+  HG_ASSIGN_OR_RETURN(next_tensor_, catalogue_->NextNumber());
   HG_RETURN_IF_ERROR(RemoveRowSpace());
   HG_RETURN_IF_ERROR(MakeTensors(tensors, &memory_bytes_, &tensors_));
   return OkStatus();
@@ -198,6 +199,8 @@ Status Store::OpenLog() {
   options.segment_bytes = options_.segment_bytes;
   options.accept_loss = options_.accept_loss;
   options.on_loss = options_.on_loss;
+  options.on_unsynced_loss = options_.on_unsynced_loss;
+  options.on_unknown = [this](const std::filesystem::path& file) { SetAside(file); };
   options.on_failure = options_.on_failure;
   if (options_.on_sync != nullptr) {
     options.on_sync = [this](int64_t ns) { options_.on_sync(graph_.part, ns); };
@@ -224,7 +227,13 @@ Status Store::Replay(const LogRecord& record) {
   }
   if (record.registers) return OkStatus();
   const auto found = tensors_.find(record.tensor);
-  if (found == tensors_.end()) return OkStatus();  // it was dropped
+  if (found == tensors_.end() && record.tensor < next_tensor_) return OkStatus();  // it was dropped
+  if (found == tensors_.end()) {
+    return DataLoss(
+        "the push of LSN {} is to tensor number {}, which the catalogue has never given: it is an "
+        "older copy; restore a copy of the whole state folder",
+        record.lsn, record.tensor);
+  }
   const auto before = applied_before_.find(record.tensor);
   if (before != applied_before_.end() && record.lsn <= before->second) return OkStatus();
   const RowPush& push = record.push;

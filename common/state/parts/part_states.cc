@@ -67,6 +67,13 @@ StatusOr<std::unique_ptr<PartStates>> PartStates::Open(const StateOptions& optio
           "state of part {} in {}: {} pushes are gone, or more, as --accept-loss allows: {}", part,
           folder.string(), pushes, Message(damage));
     };
+    of_part.on_unsynced_loss = [part = part->part(), folder = of_part.folder](const Status& end,
+                                                                              int64_t pushes) {
+      spdlog::warn(
+          "state of part {} in {}: {} pushes are gone, or more, which had not been synced "
+          "(--state-sync): {}",
+          part, folder.string(), pushes, Message(end));
+    };
     of_part.on_set_aside = [part = part->part()](const std::filesystem::path& file,
                                                  const std::filesystem::path& now) {
       spdlog::warn("state of part {}: {} is no file that it knows, and is now {}", part,

@@ -101,6 +101,26 @@ class StateFolderTest : public StoreTest {
     }
     return last;
   }
+  // Of each file in turn, of what Keep kept.
+  void DamageEachFile(const std::function<void(const Path&)>& expect) {
+    const std::pair<const char*, std::function<void(const Path&)>> damages[] = {
+        {"removed", [](const Path& path) { std::filesystem::remove(path); }},
+        {"emptied", [](const Path& path) { SetContents(path, ""); }},
+        {"cut at a quarter", [](const Path& path) { Cut(path, 1); }},
+        {"cut at a half", [](const Path& path) { Cut(path, 2); }},
+        {"cut at three quarters", [](const Path& path) { Cut(path, 3); }},
+        {"flipped at its beginning", [](const Path& path) { Flip(path, 20); }},
+        {"flipped where it is in use", [](const Path& path) { Flip(path, 4096 + 2000); }}};
+    for (const Path& file : Files()) {
+      for (const auto& [name, damage] : damages) {
+        SCOPED_TRACE(file.string() + " " + name);
+        PutBack();
+        if (Contents(options_.folder / file).empty()) continue;  // the lock
+        damage(options_.folder / file);
+        expect(file);
+      }
+    }
+  }
   // Refused at the first and at the second start, or whole at both.
   void ExpectRefusedOrWhole(const Path& file) {
     for (int start = 0; start < 2; ++start) {
@@ -117,36 +137,61 @@ class StateFolderTest : public StoreTest {
       ++whole_;
     }
   }
+  // Likewise, or what had not been synced is missing, from one push on to the last. The second
+  // start finds what the first one did.
+  void ExpectRefusedOrBeginning(const Path& file) {
+    int64_t first = -1;
+    for (int start = 0; start < 2; ++start) {
+      SCOPED_TRACE(start);
+      const Status opened = Open();
+      if (!opened.ok()) {
+        EXPECT_TRUE(absl::IsDataLoss(opened)) << ToString(opened);
+        EXPECT_THAT(Message(opened), HasSubstr(file.filename().string()));
+        EXPECT_EQ(first, -1);
+        ++refused_;
+        continue;
+      }
+      const int64_t lsn = store_->stats().lsn;
+      ASSERT_LE(lsn, std::ssize(applied_));
+      EXPECT_EQ(start == 0 ? lsn : first, lsn);
+      first = lsn;
+      EXPECT_EQ(PullAll(), Expected({applied_.begin(), applied_.begin() + lsn}));
+      (lsn == std::ssize(applied_) ? whole_ : shorter_) += 1;
+    }
+  }
 
   std::vector<std::vector<TestPush>> applied_;
   std::vector<std::string> aside_;
   int64_t lost_ = -1;
   int refused_ = 0;
   int whole_ = 0;
+  int shorter_ = 0;
 };
 
 TEST_F(StateFolderTest, EveryFileThatIsDamagedIsNamedOrNotNeeded) {
   MakeState();
   CrashStore();
   Keep();
-  const std::pair<const char*, std::function<void(const Path&)>> damages[] = {
-      {"removed", [](const Path& path) { std::filesystem::remove(path); }},
-      {"emptied", [](const Path& path) { SetContents(path, ""); }},
-      {"cut at a quarter", [](const Path& path) { Cut(path, 1); }},
-      {"cut at a half", [](const Path& path) { Cut(path, 2); }},
-      {"cut at three quarters", [](const Path& path) { Cut(path, 3); }},
-      {"flipped at its beginning", [](const Path& path) { Flip(path, 20); }},
-      {"flipped where it is in use", [](const Path& path) { Flip(path, 4096 + 2000); }}};
-  for (const Path& file : Files()) {
-    for (const auto& [name, damage] : damages) {
-      SCOPED_TRACE(file.string() + " " + name);
-      PutBack();
-      if (Contents(options_.folder / file).empty()) continue;  // the lock
-      damage(options_.folder / file);
-      ExpectRefusedOrWhole(file);
-    }
-  }
+  DamageEachFile([&](const Path& file) { ExpectRefusedOrWhole(file); });
   EXPECT_GT(refused_, 40);
+}
+
+TEST_F(StateFolderTest, AtLowerLevelsDamageIsNamedOrCostsWhatHadNotBeenSynced) {
+  for (const SyncLevel level : {SyncLevel::kInterval, SyncLevel::kNever}) {
+    SCOPED_TRACE(level == SyncLevel::kNever ? "never" : "interval");
+    store_.reset();
+    std::filesystem::remove_all(options_.folder);
+    applied_.clear();
+    refused_ = whole_ = shorter_ = 0;
+    options_.sync = level;
+    MakeState();
+    CrashStore();
+    Keep();
+    DamageEachFile([&](const Path& file) { ExpectRefusedOrBeginning(file); });
+    EXPECT_GT(refused_, 20);
+    EXPECT_GT(whole_, 0);
+  }
+  EXPECT_GT(shorter_, 0);
 }
 
 TEST_F(StateFolderTest, AfterAKillACutOrMissingLastSegmentIsRefusedAndNamed) {
@@ -257,9 +302,21 @@ TEST_F(StateFolderTest, WhatNobodyKnowsIsSetAsideAndTold) {
   }
   store_.reset();
   SetContents(checkpoints / "notes.txt", "again");
-  SetContents(checkpoints / "checkpoint-00000099", "left by a process that ended");
+  SetContents(checkpoints / "checkpoint-00000098", "of somebody else");
+  std::filesystem::copy(checkpoints / "checkpoint-00000001", checkpoints / "checkpoint-00000099");
   SetContents(checkpoints / "checkpoint-00000002.tmp", "left by a process that ended");
+  const Path log = options_.folder / "log";
+  SetContents(log / "segment-000097", "of somebody else");
+  SetContents(log / "segment-000098", std::string(1 << 20, '\0'));
+  SetContents(log / "segment-000099", "");
+  aside_.clear();
   MustOpen();
+  EXPECT_THAT(aside_,
+              testing::UnorderedElementsAre("notes.txt", "checkpoint-00000098", "segment-000097"));
+  EXPECT_EQ(Contents(options_.folder / "aside/checkpoint-00000098"), "of somebody else");
+  EXPECT_EQ(Contents(options_.folder / "aside/segment-000097"), "of somebody else");
+  EXPECT_TRUE(std::filesystem::exists(log / "segment-000098"));
+  EXPECT_TRUE(std::filesystem::exists(log / "segment-000099"));
   EXPECT_EQ(Contents(options_.folder / "aside/notes.txt"), "mine");
   EXPECT_EQ(Contents(options_.folder / "aside/notes.txt.2"), "again");
   EXPECT_FALSE(std::filesystem::exists(checkpoints / "checkpoint-00000099"));

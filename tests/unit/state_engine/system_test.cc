@@ -79,6 +79,13 @@ class FormatOneTest : public SystemEnvTest {
       EXPECT_TRUE(std::filesystem::exists(options_.folder / "checkpoints/checkpoint-00000001"));
     }
   }
+  static void FlipByte(const std::filesystem::path& path, uintmax_t at) {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekg(static_cast<std::streamoff>(at));
+    const auto byte = static_cast<char>(file.get() ^ 0x10);
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(byte);
+  }
   std::vector<std::vector<TestPush>> applied_;
 };
 
@@ -139,6 +146,61 @@ TEST_F(FormatOneTest, DamagedCatalogueIsRefusedAtEveryStart) {
   std::filesystem::resize_file(catalogue / "000004.log", 0);
   ExpectRefusedTwice();
   EXPECT_TRUE(std::filesystem::is_directory(catalogue));
+}
+
+// A copy from before the tensor was made.
+TEST_F(FormatOneTest, PushToATensorThatTheCatalogueHasNeverGivenIsRefused) {
+  auto old = *env_->ReadOldCatalogue(options_.folder / "catalogue");
+  std::erase_if(old, [](const auto& entry) { return entry.first.starts_with("tensor/"); });
+  std::erase_if(old, [](const auto& entry) { return entry.first.starts_with("snapshot/"); });
+  old["next_tensor"] = "{\"number\":1}";
+  auto plain = std::make_unique<PlainEnv>();
+  plain->SetOldCatalogue([&]() -> StatusOr<std::map<std::string, std::string>> { return old; });
+  env_ = std::move(plain);
+  for (int start = 0; start < 2; ++start) {
+    const Status refused = Open();
+    EXPECT_TRUE(absl::IsDataLoss(refused)) << ToString(refused);
+    EXPECT_THAT(Message(refused), HasSubstr("the catalogue has never given"));
+  }
+}
+
+// Nothing but the log and the checkpoints knows what it had said.
+TEST_F(FormatOneTest, EveryFileOfTheCatalogueThatIsCutOrFlippedIsRefusedOrNotNeeded) {
+  const std::filesystem::path kept = folder_.path() / "kept";
+  std::filesystem::copy(options_.folder, kept, std::filesystem::copy_options::recursive);
+  int refused = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kept / "catalogue")) {
+    const std::filesystem::path name = entry.path().filename();
+    for (int damage = 0; damage < 7; ++damage) {
+      SCOPED_TRACE(fmt::format("{} damage {}", name.string(), damage));
+      store_.reset();
+      std::filesystem::remove_all(options_.folder);
+      std::filesystem::copy(kept, options_.folder, std::filesystem::copy_options::recursive);
+      const std::filesystem::path path = options_.folder / "catalogue" / name;
+      const uintmax_t bytes = std::filesystem::file_size(path);
+      if (bytes == 0) continue;
+      if (damage < 4) {
+        std::filesystem::resize_file(path, bytes * static_cast<uintmax_t>(damage) / 4);
+      } else if (damage == 4) {
+        std::filesystem::remove(path);
+      } else {
+        FlipByte(path, damage == 5 ? bytes / 3 : bytes - 3);
+      }
+      for (int start = 0; start < 2; ++start) {
+        const Status opened = Open();
+        if (!opened.ok()) {
+          EXPECT_TRUE(absl::IsDataLoss(opened)) << ToString(opened);
+          EXPECT_TRUE(std::filesystem::exists(options_.folder / "checkpoints/checkpoint-00000001"));
+          EXPECT_TRUE(std::filesystem::is_directory(options_.folder / "catalogue"));
+          ++refused;
+          continue;
+        }
+        EXPECT_EQ(PullAll(), Expected(applied_));
+        EXPECT_EQ(store_->Snapshots({}).size(), 1U);
+      }
+    }
+  }
+  EXPECT_GT(refused, 10);
 }
 
 // A disk of so many KiB, for a new state and for one that has rows beyond memory.
@@ -314,6 +376,25 @@ TEST_F(SystemEnvTest, RowsInRocksDbAreAsRowsInMemory) {
       ASSERT_EQ(read, expected) << round;
     }
   }
+}
+
+// Its tables are written by threads of RocksDB, which meet the error first.
+TEST_F(SystemEnvTest, SpaceForRowsOnAFullDiskRefusesRowsAndIsClosedAndOpenedAgain) {
+  std::filesystem::create_directories(options_.folder);
+  if (!Resize(8 << 10, 0)) GTEST_SKIP() << "mounting a small tmpfs needs root";
+  const std::filesystem::path rows = options_.folder / "rows";
+  for (int round = 0; round < 2; ++round) {
+    std::unique_ptr<RowSpace> space = env_->OpenRowSpace(rows, 1 << 20).value();
+    const std::vector<std::byte> images(size_t{1} << 20, std::byte{1});
+    Status full;
+    for (int64_t row = 0; full.ok() && row < 1000; ++row) {
+      full = space->Put(1, std::span(&row, 1), images);
+    }
+    EXPECT_TRUE(absl::IsResourceExhausted(full)) << ToString(full);
+    space.reset();
+    EXPECT_FALSE(std::filesystem::exists(rows));
+  }
+  EXPECT_EQ(umount(options_.folder.c_str()), 0);
 }
 
 TEST_F(SystemEnvTest, SpaceForRowsThatIsOpenIsAnError) {

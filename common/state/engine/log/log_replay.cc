@@ -111,6 +111,11 @@ class Replay {
       log_.damage = DataLoss(
           "the push log ends at LSN {}, but it had been synced up to {}: segment files are missing",
           due_ - 1, durable_);
+    } else if (behind_ >= due_) {
+      log_.hole = DataLoss(
+          "{}: the record of LSN {} at offset {} is damaged or missing, and LSN {} is there",
+          first_bad_->place.path.string(), due_, first_bad_->place.offset, behind_);
+      log_.behind_hole = behind_ - due_ + 1;
     }
     log_.last_lsn = due_ - 1;
     log_.durable_lsn = durable_;
@@ -130,6 +135,7 @@ class Replay {
       durable_ = std::max(durable_, header->durable_lsn);
       ahead = header->lsn > due_;
       if (ahead) break;
+      behind_ = 0;  // who wrote this knew where the log had ended
       if (header->lsn == due_) {
         HG_ASSIGN_OR_RETURN(const std::optional<LogRecord> record, reader.Body(*header));
         if (!record.has_value()) break;
@@ -146,6 +152,7 @@ class Replay {
     HG_ASSIGN_OR_RETURN(const SegmentReader::Later later, reader.ReadLater());
     durable_ = std::max(durable_, later.durable_lsn);
     seen_ = std::max(seen_, later.lsn);
+    behind_ = std::max(behind_, later.lsn);
     // The record that is due was here, or is to come in the next segment.
     HG_ASSIGN_OR_RETURN(const bool likely, reader.LikelyHasNext());
     if (!first_bad_.has_value() || (!first_bad_->likely && !ahead)) {
@@ -165,7 +172,8 @@ class Replay {
     bool likely = false;  // it was there
   };
   std::optional<Bad> first_bad_;  // since the last record that was due
-  int64_t seen_ = 0;              // the largest LSN behind the end
+  int64_t seen_ = 0;              // the largest LSN behind an end
+  int64_t behind_ = 0;            // likewise, of the end that nothing has gone on from
   ReplayedLog log_;
 };
 

@@ -28,14 +28,19 @@ struct ReplayedLog {
   std::vector<Segment> unused;        // the others: nothing in them counts again
   Status damage;                      // where a record is missing that had been synced; OK: nowhere
   int64_t known_lsn = 0;              // the largest that anything shows to have been given
+  // Where a record is missing before whole ones, though nothing shows that it had been synced; OK:
+  // nowhere. And the records that the log lacks from there on, at least.
+  Status hole;
+  int64_t behind_hole = 0;
 };
 
 // Gives every record from `first_lsn` on to `apply`. What the record borrows lives until `apply`
 // returns. `durable_lsn`: up to here the log is known to be synced.
 //
 // The log ends at the first record that is missing or damaged. If nothing shows that it had been
-// synced, a crash of the machine may have dropped it and kept later ones. Otherwise it is damage:
-// DataLoss naming file and offset in the result. Errors of `apply` and FileSystem are passed on.
+// synced, a crash of the machine may have dropped it and kept later ones: a hole. Otherwise it is
+// damage. Both are DataLoss naming file and offset, in the result. Errors of `apply` and FileSystem
+// are passed on.
 [[nodiscard]] StatusOr<ReplayedLog> ReplayLog(std::vector<Segment> segments, int64_t first_lsn,
                                               int64_t durable_lsn, FileSystem& files,
                                               const std::function<Status(const LogRecord&)>& apply);

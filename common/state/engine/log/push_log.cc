@@ -67,6 +67,9 @@ Status PushLog::Begin(const LogStart& start, const LogReader& replay) {
                                                  env_.files(), counted));
   HG_RETURN_IF_ERROR(replay.end());
   HG_RETURN_IF_ERROR(CheckLoss(found, log));
+  for (const std::filesystem::path& file : found.unknown) {
+    if (options_.on_unknown != nullptr) options_.on_unknown(file);
+  }
   segments_.assign(std::make_move_iterator(log.segments.begin()),
                    std::make_move_iterator(log.segments.end()));
   last_lsn_ = released_lsn_ = written_lsn_ =
@@ -94,7 +97,12 @@ Status PushLog::Begin(const LogStart& start, const LogReader& replay) {
 
 Status PushLog::CheckLoss(const SegmentFolder::Found& found, const ReplayedLog& log) {
   const Status& damage = found.damage.ok() ? log.damage : found.damage;
-  if (damage.ok()) return OkStatus();
+  if (damage.ok()) {
+    if (!log.hole.ok() && options_.on_unsynced_loss != nullptr) {
+      options_.on_unsynced_loss(log.hole, log.behind_hole);
+    }
+    return OkStatus();
+  }
   loss_ = {MakeStatus(damage.code(), Message(damage)), log.known_lsn - log.last_lsn};
   if (options_.accept_loss) {
     // Before anything changes: a process that ends in between has said too much, not too little.

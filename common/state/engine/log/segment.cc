@@ -103,9 +103,7 @@ StatusOr<SegmentFolder::Found> SegmentFolder::Open(const NamedSegments& named,
       HG_RETURN_IF_ERROR(AddUnnamed(file, first_epoch, &found));
       continue;
     }
-    bool whole = false;
-    HG_RETURN_IF_ERROR(ReadSegmentHeader(&file, &whole));  // of another state, it is not free
-    free_.push_back(std::move(file));
+    HG_RETURN_IF_ERROR(AddFree(std::move(file), &found));
   }
   std::sort(found.segments.begin(), found.segments.end(),
             [](const Segment& a, const Segment& b) { return a.epoch < b.epoch; });
@@ -138,6 +136,29 @@ Status SegmentFolder::AddNamed(const NamedSegment& named, Found* found) const {
   segment.end = kLogBlockBytes;
   found->segments.push_back(std::move(segment));
   return OkStatus();
+}
+
+// What a use left that ended, or a process that ended before its header was on the disk.
+Status SegmentFolder::AddFree(Segment segment, Found* found) {
+  bool whole = false;
+  HG_RETURN_IF_ERROR(ReadSegmentHeader(&segment, &whole));  // of another state, it is not free
+  HG_ASSIGN_OR_RETURN(const bool blank, IsBlank(segment));
+  if (whole || blank) {
+    free_.push_back(std::move(segment));
+  } else {
+    found->unknown.push_back(std::move(segment.path));
+  }
+  return OkStatus();
+}
+
+StatusOr<bool> SegmentFolder::IsBlank(const Segment& segment) const {
+  std::array<std::byte, kLogBlockBytes> block = {};
+  const auto bytes = static_cast<size_t>(std::min(segment.bytes, kLogBlockBytes));
+  HG_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file,
+                      env_.files().OpenToRead(segment.path));
+  HG_RETURN_IF_ERROR(file->ReadAt(0, std::span(block).first(bytes)));
+  return std::all_of(block.begin(), block.end(),
+                     [](std::byte byte) { return byte == std::byte(); });
 }
 
 // Of a state that an older build left, which named no segments. A header may never have come to the

@@ -74,9 +74,11 @@ class SegmentFolder {
     std::vector<Segment> segments;  // in the order of their epochs; of damaged ones what is there
     Status damage;                  // the first segment that is damaged, if any is
     int64_t durable_lsn = 0;        // up to here the log was synced, as unnamed damaged ones say
+    std::vector<std::filesystem::path> unknown;  // with a name and bytes that nothing here wrote
   };
   // Makes the folder if it is missing, and gives the segments of epochs from `first_epoch` on that
-  // are named; all other files are free. If none are known: those whose headers are whole.
+  // are named. If none are known: those whose headers are whole. Other files with a whole header,
+  // or with zeros where one would be, are free.
   //   FailedPrecondition  a segment of another state, or of a newer format: its path
   [[nodiscard]] StatusOr<Found> Open(const NamedSegments& named, uint64_t first_epoch);
 
@@ -94,6 +96,8 @@ class SegmentFolder {
  private:
   [[nodiscard]] Status AddNamed(const NamedSegment& named, Found* found) const;
   [[nodiscard]] Status AddUnnamed(const Segment& file, uint64_t first_epoch, Found* found);
+  [[nodiscard]] Status AddFree(Segment segment, Found* found);
+  [[nodiscard]] StatusOr<bool> IsBlank(const Segment& segment) const;
   [[nodiscard]] Status ReadSegmentHeader(Segment* segment, bool* whole) const;
   [[nodiscard]] Status ReadDamaged(const Segment& segment, uint64_t first_epoch, Found* found);
   [[nodiscard]] std::filesystem::path PathOf(int64_t number) const;
