@@ -1,0 +1,92 @@
+// A crash of the process or of the machine at every call that makes, names, fills or recycles a
+// segment of the push log: the folder opens, and what was acknowledged is there.
+#include "tests/simulation/sim_machine.h"
+#include "tests/unit/state_engine/store_fixture.h"
+
+namespace halograph::sim {
+namespace {
+
+class SegmentCrashTest : public StoreTest {
+ protected:
+  SegmentCrashTest() {
+    options_.folder = "/state";
+    options_.sync = SyncLevel::kAlways;
+    options_.segment_bytes = 16 << 10;
+    for (uint64_t i = 1; i <= 8; ++i) pushes_.push_back({RandomPush(1, i, 300)});
+  }
+
+  // Pushes of 8 KiB, each in a segment of its own. A checkpoint gives segments back, which are
+  // used again.
+  void Live() {
+    acknowledged_ = 0;
+    if (!Open().ok()) return;
+    if (!store_->Create(Embedding()).ok()) return;
+    for (const std::vector<TestPush>& push : pushes_) {
+      if (!store_->Push(push[0].request(), {}).ok()) return;
+      ++acknowledged_;
+      if (acknowledged_ % 3 == 0 && !store_->Checkpoint().ok()) return;
+    }
+  }
+
+  void ExpectWholeState() {
+    MustOpen();
+    ASSERT_NE(store_, nullptr);
+    const auto lsn = static_cast<size_t>(store_->stats().lsn);
+    ASSERT_GE(lsn, acknowledged_);
+    ASSERT_LE(lsn, acknowledged_ + 1);  // one was under way
+    if (lsn > 0) {
+      EXPECT_EQ(PullAll(), Expected({pushes_.begin(), pushes_.begin() + std::ptrdiff_t(lsn)}));
+    }
+  }
+
+  // False: the process lived to its end.
+  [[nodiscard]] bool CrashAt(int64_t call, CrashKind kind) {
+    bool crashed = false;
+    SimScheduler scheduler(static_cast<uint64_t>(call), {});
+    EXPECT_EQ("", scheduler.Run([&] {
+      SimMachine machine(&scheduler, 0, static_cast<uint64_t>(call));
+      machine.CrashAfter(call, true, kind);
+      env_ = machine.Boot();
+      Live();
+      store_.reset();
+      env_.reset();
+      crashed = machine.crashed();
+      if (crashed) machine.WoundUp();
+      machine.Heal();
+      // A second crash, of the start that winds up the first.
+      machine.CrashAfter(call % 16 + 1, true, kind);
+      env_ = machine.Boot();
+      static_cast<void>(Open().ok());
+      store_.reset();
+      env_.reset();
+      if (machine.crashed()) machine.WoundUp();
+      machine.Heal();
+      env_ = machine.Boot();
+      for (int start = 0; start < 2; ++start) ExpectWholeState();
+      store_.reset();
+      env_.reset();
+      EXPECT_EQ("", machine.misuse());
+    }));
+    return crashed;
+  }
+
+  std::vector<std::vector<TestPush>> pushes_;
+  size_t acknowledged_ = 0;
+};
+
+TEST_F(SegmentCrashTest, TheFolderOpensAfterACrashAtAnyCall) {
+  for (const CrashKind kind : {CrashKind::kKill, CrashKind::kPowerLoss}) {
+    int64_t call = 1;
+    while (call < 2000 && CrashAt(call, kind)) {
+      SCOPED_TRACE(call);
+      ASSERT_FALSE(HasFailure()) << (kind == CrashKind::kKill ? "killed" : "lost power")
+                                 << " at call " << call;
+      ++call;
+    }
+    EXPECT_GT(call, 100);
+    EXPECT_LT(call, 2000);
+  }
+}
+
+}  // namespace
+}  // namespace halograph::sim
