@@ -15,6 +15,7 @@ from harness.tools import tool
 CONFIG = pathlib.Path(__file__).parents[2] / "deploy/nginx/halograph.conf"
 CONTINUATION = 9
 MOST_MEMORY = 200 << 20
+SEND_SECONDS = 0.1
 
 
 def resident_bytes(pid):
@@ -76,17 +77,13 @@ class NginxTest(CoraInTwoTest):
         programs.wait_until(listens, "nginx")
         return server, address, proxy, f"127.0.0.1:{port}"
 
-    def by_tls(self, address, name):
+    def by_tls(self, address, name, source="127.0.0.1"):
         """A connection of a client with this certificate."""
         context = ssl.create_default_context(cafile=str(self.certificates / "ca.crt"))
         context.check_hostname = False
         context.load_cert_chain(self.certificates / f"{name}.crt", self.certificates / f"{name}.key")
         context.set_alpn_protocols(["h2"])
-        connection = raw_http2.Connection.__new__(raw_http2.Connection)
-        host, port = address.rsplit(":", 1)
-        connection.socket = context.wrap_socket(socket.create_connection((host, int(port)), programs.PATIENCE))
-        connection.stream, connection.room, connection.rest = -1, raw_http2.FIRST_WINDOW, b""
-        connection.socket.sendall(raw_http2.PREFACE + raw_http2.frame(raw_http2.SETTINGS, 0, 0))
+        connection = raw_http2.Connection(address, source=source, secure=context.wrap_socket)
         self.addCleanup(connection.close)
         return connection
 
@@ -131,38 +128,104 @@ class NginxTest(CoraInTwoTest):
         self.assertIn("does not reach the server", status.text)
 
     def test_attacks_stay_outside(self):
-        server, _, proxy, address = self.behind(False)
-        endless = raw_http2.Connection(address)
-        field = b"\0\3x-a\x7f" + raw_http2.varint(16000 - 127) + b"a" * 16000
-        resets = raw_http2.Connection(address)
-        silent = [raw_http2.Connection(address) for _ in range(100)]
-        unfinished = raw_http2.Connection(address)
-        unfinished.socket.sendall(b"".join(
-            raw_http2.frame(raw_http2.HEADERS, raw_http2.END_HEADERS, 2 * i + 1, self.block(unfinished)) +
-            raw_http2.frame(raw_http2.DATA, 0, 2 * i + 1, b"\0\0\x3f\xff\xff" + b"x" * 400) for i in range(100)))
-        behaved = raw_http2.Connection(address)
-        first = True
+        self.attack(False)
+
+    def test_attacks_of_who_has_a_certificate_stay_outside(self):
+        self.attack(True)
+
+    def attack(self, with_tls):
+        """Each input of tests/integration/server/attack_test.cc, all at once, from another address than
+        who behaves: nginx bounds calls by address."""
+        server, _, proxy, address = self.behind(with_tls)
+
+        def connect(source="127.0.0.1"):
+            if with_tls:
+                return self.by_tls(address, "ada", source)
+            connection = raw_http2.Connection(address, source=source)
+            self.addCleanup(connection.close)
+            return connection
+        attackers = [(connect("127.0.0.2"), attack) for attack in ATTACKS for _ in range(4)]
+        host, port = address.rsplit(":", 1)
+        silent = [connect("127.0.0.2") for _ in range(50)] + [
+            socket.create_connection((host, int(port)), programs.PATIENCE, ("127.0.0.2", 0)) for _ in range(50)]
+        behaved = connect()
+        for connection, _ in attackers:
+            connection.socket.settimeout(SEND_SECONDS)
         for i in range(30):
-            try:
-                endless.socket.sendall(raw_http2.frame(raw_http2.HEADERS if first else CONTINUATION, 0, 1,
-                                                       self.block(endless) if first else field))
-                resets.socket.sendall(b"".join(
-                    raw_http2.frame(raw_http2.HEADERS, raw_http2.END_HEADERS, stream, self.block(resets)) +
-                    raw_http2.frame(raw_http2.RST_STREAM, 0, stream, b"\0\0\0\x08")
-                    for stream in range(200 * i + 1, 200 * i + 201, 2)))
-            except OSError:  # nginx ends them
-                pass
-            first = False
+            for at, (connection, attack) in enumerate(attackers):
+                try:
+                    connection.socket.sendall(attack(connection, i))
+                except OSError:  # nginx ends it, or takes no more
+                    connection.close()
+                    attackers[at] = (connection, lambda *_: b"")
             self.assertTrue(behaved.call("GraphService/Describe", b""))
+        self.assertTrue(connect().call("GraphService/Describe", b""))
         for pid in (server.pid, proxy.pid):
             self.assertLess(resident_bytes(pid), MOST_MEMORY)
-        for connection in (*silent, endless, resets, unfinished, behaved):
+        for connection in silent:
             connection.close()
 
-    @staticmethod
-    def block(connection):
-        connection.stream = 1
-        return connection.headers("KVService/Pull")[9:]
+
+def block(connection, *odd):
+    """The header block of a call, with other values for these fields."""
+    return raw_http2.hpack([(name, dict(odd).get(name, value)) for name, value in [
+        (":method", "POST"), (":scheme", "http"), (":path", "/halograph.v1.KVService/Pull"),
+        (":authority", "test"), ("content-type", "application/grpc"), ("te", "trailers")]] +
+        [pair for pair in odd if pair[0] == "grpclb_client_stats"])
+
+
+def streams(i, count):
+    return range(2 * count * i + 1, 2 * count * (i + 1) + 1, 2)
+
+
+def resets(connection, i):
+    return b"".join(raw_http2.frame(raw_http2.HEADERS, raw_http2.END_HEADERS, stream, block(connection)) +
+                    raw_http2.frame(raw_http2.RST_STREAM, 0, stream, b"\0\0\0\x08") for stream in streams(i, 100))
+
+
+def endless(connection, i):
+    if i == 0:
+        return raw_http2.frame(raw_http2.HEADERS, 0, 1, block(connection))
+    return raw_http2.frame(CONTINUATION, 0, 1, b"\0\3x-a\x7f" + raw_http2.varint(16000 - 127) + b"a" * 16000)
+
+
+def endless_in_bytes(connection, i):
+    if i == 0:
+        return raw_http2.frame(raw_http2.HEADERS, 0, 1, block(connection)) + raw_http2.frame(
+            CONTINUATION, 0, 1, b"\0\3x-a\x7f" + raw_http2.varint(16000 - 127))
+    return raw_http2.frame(CONTINUATION, 0, 1, b"a") * 300
+
+
+def unfinished(connection, i):
+    return b"".join(raw_http2.frame(raw_http2.HEADERS, raw_http2.END_HEADERS, stream, block(connection)) +
+                    raw_http2.frame(raw_http2.DATA, 0, stream, b"\0\0\x3f\xff\xff" + b"x" * 400)
+                    for stream in streams(i, 100)) if i == 0 else b""
+
+
+def unread(connection, i):
+    """Calls of 400 KB each, whose replies nobody reads."""
+    if i > 0:
+        return b""
+    pull = raw_http2.pull_request("node", "feat", list(range(70)))
+    return b"".join(connection.call_bytes("KVService/Pull", pull) for _ in range(100))
+
+
+def odd(connection, i):
+    name, value = (("te", "nothing"), (":scheme", "gopher"), ("grpclb_client_stats", "x" * 100))[i % 3]
+    (stream,) = streams(i, 1)
+    return raw_http2.frame(raw_http2.HEADERS, raw_http2.END_HEADERS, stream, block(connection, (name, value))) + (
+        raw_http2.frame(raw_http2.DATA, raw_http2.END_STREAM, stream, bytes(5)))
+
+
+def pings(connection, i):
+    return raw_http2.frame(raw_http2.PING, 0, 0, bytes(8)) * 1000
+
+
+def settings(connection, i):
+    return raw_http2.frame(raw_http2.SETTINGS, 0, 0, b"\0\3\0\0\0\7") * 1000
+
+
+ATTACKS = (resets, endless, endless_in_bytes, unfinished, unread, odd, pings, settings)
 
 
 if __name__ == "__main__":

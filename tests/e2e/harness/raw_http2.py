@@ -47,9 +47,9 @@ def pull_request(node_type, name, ids):
 class Connection:
     """One connection; calls have odd stream numbers, in order."""
 
-    def __init__(self, address, large_windows=False):
+    def __init__(self, address, large_windows=False, source="127.0.0.1", secure=lambda plain: plain):
         host, port = address.rsplit(":", 1)
-        self.socket = socket.create_connection((host, int(port)), PATIENCE)
+        self.socket = secure(socket.create_connection((host, int(port)), PATIENCE, (source, 0)))
         self.stream = -1
         self.room = FIRST_WINDOW  # what the connection may send
         self.rest = b""
