@@ -65,20 +65,20 @@ Status Missing(const Path& catalogue, const Witness& witness) {
       catalogue.string(), witness.path.string());
 }
 
-// The end of an older build's catalogue may be cut without a trace in it. Then there are
-// checkpoints that it does not name; that build removed others at each of its starts.
+// The end of an older build's catalogue may be cut without a trace in it. Then there are later
+// checkpoints than it names; earlier ones are those that the build had not yet removed.
 Status CheckNamesAll(const Path& old, const std::map<std::string, std::string>& entries,
                      FileSystem& files) {
   HG_ASSIGN_OR_RETURN(const std::set<int64_t> named, StateCatalogue::FilesNamedByOld(entries));
+  const int64_t last = named.empty() ? 0 : *named.rbegin();
   const Path checkpoints = old.parent_path() / "checkpoints";
   HG_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(checkpoints, files));
   for (const std::string& name : names) {
-    const std::optional<int64_t> number = FileNumber(name);
-    if (!number.has_value() || named.contains(*number)) continue;
+    if (FileNumber(name).value_or(0) <= last) continue;
     return DataLoss(
-        "{}: the catalogue of an older build does not name {}: it was cut, or is an older copy, or "
-        "that build was killed in the middle of a checkpoint. Restore a copy of the whole state "
-        "folder; or start that build once more, which removes what it left",
+        "{}: the catalogue of an older build names no checkpoint as late as {}: it was cut, or is "
+        "an older copy: restore a copy of the whole state folder. Or that build ended, or failed, "
+        "while it made this checkpoint: then move the file out of the folder, and start again",
         old.string(), (checkpoints / name).string());
   }
   return OkStatus();
@@ -178,7 +178,7 @@ Status Store::ClearLeftFiles() {
     if (number.has_value()) next_file_ = std::max(next_file_, *number + 1);
     if (number.has_value() && temporary) {
       static_cast<void>(env_.files().Remove(folder / name).ok());
-    } else if (number.has_value() && left.known && *number >= left.next &&
+    } else if (number.has_value() && (!left.known || *number >= left.next) &&
                IsOfThisFormat(folder / name)) {
       unused_.insert(*number);
     } else if (!number.has_value() || !unused_.contains(*number)) {
@@ -189,8 +189,7 @@ Status Store::ClearLeftFiles() {
   return OkStatus();
 }
 
-// A file that a process of this state finished, and ended before it was named. What cannot be read
-// is not known.
+// Of a build of this format, which ended before it had named the file. What cannot be read is not.
 bool Store::IsOfThisFormat(const Path& checkpoint) const {
   const auto seen = CatalogueSeenByCheckpoint(checkpoint, env_.files());
   return seen.ok() && seen->has_value();

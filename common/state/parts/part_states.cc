@@ -68,11 +68,11 @@ StatusOr<std::unique_ptr<PartStates>> PartStates::Open(const StateOptions& optio
           folder.string(), pushes, Message(damage));
     };
     of_part.on_unsynced_loss = [part = part->part(), folder = of_part.folder](const Status& end,
-                                                                              int64_t pushes) {
+                                                                              int64_t records) {
       spdlog::warn(
-          "state of part {} in {}: {} pushes are gone, or more, which had not been synced "
-          "(--state-sync): {}",
-          part, folder.string(), pushes, Message(end));
+          "state of part {} in {}: the push log ends before {} records, or more, none of which had "
+          "been synced (at --state-sync always: none of which was acknowledged): {}",
+          part, folder.string(), records, Message(end));
     };
     of_part.on_set_aside = [part = part->part()](const std::filesystem::path& file,
                                                  const std::filesystem::path& now) {

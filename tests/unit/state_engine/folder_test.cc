@@ -46,6 +46,10 @@ class StateFolderTest : public StoreTest {
       EXPECT_TRUE(absl::IsDataLoss(damage)) << ToString(damage);
       lost_ = pushes;
     };
+    options_.on_unsynced_loss = [this](const Status&, int64_t records) {
+      EXPECT_GE(records, 2);  // the one that is due, and a later one
+      ++told_;
+    };
   }
 
   // Pushes of 300 rows, 8 KiB each: a segment has three of them.
@@ -166,6 +170,7 @@ class StateFolderTest : public StoreTest {
   int refused_ = 0;
   int whole_ = 0;
   int shorter_ = 0;
+  int told_ = 0;  // of pushes that had not been synced
 };
 
 TEST_F(StateFolderTest, EveryFileThatIsDamagedIsNamedOrNotNeeded) {
@@ -174,6 +179,7 @@ TEST_F(StateFolderTest, EveryFileThatIsDamagedIsNamedOrNotNeeded) {
   Keep();
   DamageEachFile([&](const Path& file) { ExpectRefusedOrWhole(file); });
   EXPECT_GT(refused_, 40);
+  EXPECT_EQ(told_, 0);
 }
 
 TEST_F(StateFolderTest, AtLowerLevelsDamageIsNamedOrCostsWhatHadNotBeenSynced) {
@@ -192,6 +198,7 @@ TEST_F(StateFolderTest, AtLowerLevelsDamageIsNamedOrCostsWhatHadNotBeenSynced) {
     EXPECT_GT(whole_, 0);
   }
   EXPECT_GT(shorter_, 0);
+  EXPECT_GT(told_, 0);
 }
 
 TEST_F(StateFolderTest, AfterAKillACutOrMissingLastSegmentIsRefusedAndNamed) {

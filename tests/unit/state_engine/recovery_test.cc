@@ -208,6 +208,18 @@ TEST_F(StoreRecoveryTest, EveryPrefixOfTheLogIsAStateThatWas) {
   }
 }
 
+// As a process that is killed in the middle of a write leaves it.
+TEST_F(StoreRecoveryTest, TornLastRecordIsTheEndWithoutAWord) {
+  options_.sync = SyncLevel::kNever;
+  options_.on_unsynced_loss = [](const Status& end, int64_t) { ADD_FAILURE() << ToString(end); };
+  OpenWith(Embedding());
+  PushMany(1, 5);
+  Crash();
+  Flip(PlaceOf(5), 5000);  // in its body
+  MustOpen();
+  EXPECT_EQ(PullAll(), ExpectedAfter(4));
+}
+
 TEST_F(StoreRecoveryTest, WaitingPushesWaitAfterTheRestartToo) {
   OpenWith(Embedding());
   const std::vector<TestPush> step = {StepPush(0, 0, 2), StepPush(0, 1, 2)};

@@ -148,6 +148,33 @@ TEST_F(FormatOneTest, DamagedCatalogueIsRefusedAtEveryStart) {
   EXPECT_TRUE(std::filesystem::is_directory(catalogue));
 }
 
+// That build removed files after it had named others in their place.
+TEST_F(FormatOneTest, WhatThatBuildHadNotYetRemovedIsSetAside) {
+  std::vector<std::string> aside;
+  options_.on_set_aside = [&](const std::filesystem::path& file, const std::filesystem::path&) {
+    aside.push_back(file.filename());
+  };
+  std::ofstream(options_.folder / "checkpoints/checkpoint-00000000") << "an increment";
+  std::ofstream(options_.folder / "log/segment-000009") << "of somebody else";
+  MustOpen();
+  EXPECT_THAT(aside, testing::UnorderedElementsAre("checkpoint-00000000", "segment-000009"));
+  EXPECT_EQ(PullAll(), Expected(applied_));
+}
+
+// It had written a checkpoint, and not named it; or the catalogue is cut. Who knows decides.
+TEST_F(FormatOneTest, LaterCheckpointThanTheCatalogueNamesIsRefusedUntilItIsMovedAway) {
+  const std::filesystem::path later = options_.folder / "checkpoints/checkpoint-00000002";
+  std::filesystem::copy(options_.folder / "checkpoints/checkpoint-00000001", later);
+  for (int start = 0; start < 2; ++start) {
+    const Status refused = Open();
+    EXPECT_TRUE(absl::IsDataLoss(refused)) << ToString(refused);
+    EXPECT_THAT(Message(refused), HasSubstr(later.string()));
+  }
+  std::filesystem::remove(later);
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected(applied_));
+}
+
 // A copy from before the tensor was made.
 TEST_F(FormatOneTest, PushToATensorThatTheCatalogueHasNeverGivenIsRefused) {
   auto old = *env_->ReadOldCatalogue(options_.folder / "catalogue");

@@ -111,9 +111,9 @@ class Replay {
       log_.damage = DataLoss(
           "the push log ends at LSN {}, but it had been synced up to {}: segment files are missing",
           due_ - 1, durable_);
-    } else if (behind_ >= due_) {
+    } else if (behind_ > due_) {  // what is due may be torn in its body
       log_.hole = DataLoss(
-          "{}: the record of LSN {} at offset {} is damaged or missing, and LSN {} is there",
+          "{}: the record of LSN {} at offset {} is damaged or missing, and one of LSN {} is there",
           first_bad_->place.path.string(), due_, first_bad_->place.offset, behind_);
       log_.behind_hole = behind_ - due_ + 1;
     }

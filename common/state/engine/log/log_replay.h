@@ -28,8 +28,8 @@ struct ReplayedLog {
   std::vector<Segment> unused;        // the others: nothing in them counts again
   Status damage;                      // where a record is missing that had been synced; OK: nowhere
   int64_t known_lsn = 0;              // the largest that anything shows to have been given
-  // Where a record is missing before whole ones, though nothing shows that it had been synced; OK:
-  // nowhere. And the records that the log lacks from there on, at least.
+  // Where a record is missing before others, though nothing shows that it had been synced; OK:
+  // nowhere. And how many the log lacks from there on, at least.
   Status hole;
   int64_t behind_hole = 0;
 };

@@ -35,7 +35,7 @@ struct PushLogOptions {
   // A record that had been synced and is missing ends the log; else Open fails.
   bool accept_loss = false;
   std::function<void(const Status& damage, int64_t pushes)> on_loss = nullptr;  // StateOptions'
-  std::function<void(const Status& end, int64_t pushes)> on_unsynced_loss = nullptr;  // likewise
+  std::function<void(const Status& end, int64_t records)> on_unsynced_loss = nullptr;  // likewise
   // Told by Open, when all else was read, of a file with the name of a segment that is none.
   std::function<void(const std::filesystem::path& file)> on_unknown = nullptr;
   std::function<void(const Status& reason, bool readable)> on_failure = nullptr;  // StateOptions'

@@ -142,8 +142,16 @@ Status SegmentFolder::AddNamed(const NamedSegment& named, Found* found) const {
 Status SegmentFolder::AddFree(Segment segment, Found* found) {
   bool whole = false;
   HG_RETURN_IF_ERROR(ReadSegmentHeader(&segment, &whole));  // of another state, it is not free
+  if (whole) {
+    free_.push_back(std::move(segment));
+    return OkStatus();
+  }
+  return AddWithoutHeader(std::move(segment), found);
+}
+
+Status SegmentFolder::AddWithoutHeader(Segment segment, Found* found) {
   HG_ASSIGN_OR_RETURN(const bool blank, IsBlank(segment));
-  if (whole || blank) {
+  if (blank) {
     free_.push_back(std::move(segment));
   } else {
     found->unknown.push_back(std::move(segment.path));
@@ -167,9 +175,12 @@ Status SegmentFolder::AddUnnamed(const Segment& file, uint64_t first_epoch, Foun
   Segment segment = file;
   bool whole = false;
   HG_RETURN_IF_ERROR(ReadSegmentHeader(&segment, &whole));
-  if (!whole) HG_RETURN_IF_ERROR(ReadDamaged(segment, first_epoch, found));
-  if (whole) next_epoch_ = std::max(next_epoch_, segment.epoch + 1);
-  (whole && segment.epoch >= first_epoch ? found->segments : free_).push_back(std::move(segment));
+  if (!whole) {
+    HG_RETURN_IF_ERROR(ReadDamaged(segment, first_epoch, found));
+    return AddWithoutHeader(std::move(segment), found);
+  }
+  next_epoch_ = std::max(next_epoch_, segment.epoch + 1);
+  (segment.epoch >= first_epoch ? found->segments : free_).push_back(std::move(segment));
   return OkStatus();
 }
 

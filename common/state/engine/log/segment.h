@@ -97,6 +97,7 @@ class SegmentFolder {
   [[nodiscard]] Status AddNamed(const NamedSegment& named, Found* found) const;
   [[nodiscard]] Status AddUnnamed(const Segment& file, uint64_t first_epoch, Found* found);
   [[nodiscard]] Status AddFree(Segment segment, Found* found);
+  [[nodiscard]] Status AddWithoutHeader(Segment segment, Found* found);
   [[nodiscard]] StatusOr<bool> IsBlank(const Segment& segment) const;
   [[nodiscard]] Status ReadSegmentHeader(Segment* segment, bool* whole) const;
   [[nodiscard]] Status ReadDamaged(const Segment& segment, uint64_t first_epoch, Found* found);
