@@ -21,6 +21,7 @@ int Milliseconds(std::chrono::nanoseconds time) {
 TableOptions ToTableOptions(const ServerOptions& options) {
   return {.most = options.Connections(),
           .most_of_address = options.connections_per_address,
+          .loopback_is_free = options.loopback_is_free,
           .most_credit = options.UnaccountedBytes(),
           .trusted_proxies = options.TrustedProxies()};
 }

@@ -146,6 +146,13 @@ class AttackBase : public ServerTest {
     }
   }
 
+  // The attackers' address, which is loopback's, is bounded as a stranger's is.
+  static ServerOptions AttackedOptions() {
+    ServerOptions options = Options();
+    options.loopback_is_free = false;
+    return options;
+  }
+
   int Port() const { return ParseHostPort(server_->address())->port; }
 
   // From so many connections of another address, each made again when it is ended, until another
@@ -230,7 +237,7 @@ class AttackTest : public AttackBase, public testing::WithParamInterface<std::pa
 TEST_P(AttackTest, LeavesOthersServed) {
   const auto& [which, connections] = GetParam();
   const NamedAttack& attack = Attacks()[which];
-  ServerOptions options = Options();
+  ServerOptions options = AttackedOptions();
   options.unaccounted_bytes = 8 << 20;  // so that it is soon reached
   Start(options);
   int calls = 0;
@@ -247,7 +254,7 @@ class AttackLongTest : public AttackTest {};
 TEST_P(AttackLongTest, LeavesOthersServed) {
   const auto& [which, connections] = GetParam();
   const NamedAttack& attack = Attacks()[which];
-  Start(Options());
+  Start(AttackedOptions());
   const auto until = Clock::now() + seconds(15);
   Suffer(
       attack.attack, connections, [&] { return Clock::now() > until; }, attack.with_preface);
@@ -257,6 +264,45 @@ TEST_P(AttackLongTest, LeavesOthersServed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Long, AttackLongTest, testing::ValuesIn(Cases()), NameOfCase);
+
+// What an address may have of all its connections together, none of which is beyond its own bound.
+class AddressTest : public AttackBase {
+ protected:
+  using Connections = std::vector<std::unique_ptr<RawConnection>>;
+  [[nodiscard]] Connections Connect64() const {
+    Connections connections;
+    for (int i = 0; i < kManyConnections; ++i) {
+      connections.push_back(std::make_unique<RawConnection>(Port(), "127.0.0.2"));
+      EXPECT_TRUE(connections.back()->Send(RawConnection::Preface()));
+    }
+    return connections;
+  }
+};
+
+TEST_F(AddressTest, TheCallsOfAllItsConnectionsAreBounded) {
+  Start(AttackedOptions());
+  EXPECT_EQ(Shut(), 0);
+  const Connections connections = Connect64();
+  constexpr uint32_t kCalls = 20;  // whose replies have no room; 1,280 together
+  std::string calls = Frame(FrameKind::kSettings, 0, 0, std::string("\0\x4\0\0\0\0", 6));
+  for (uint32_t i = 0; i < kCalls; ++i) {
+    calls += Frame(FrameKind::kHeaders, kEndHeaders, 1 + 2 * i, HeaderBlock(CallFields(kStats)));
+    calls += Frame(FrameKind::kData, kEndStream, 1 + 2 * i, std::string(5, '\0'));
+  }
+  for (const auto& connection : connections) EXPECT_TRUE(connection->Send(calls));
+  Await([&] { return Shut() > 0; });
+  EXPECT_TRUE(CallWithin(channel_, kDeadline).status.ok());
+}
+
+TEST_F(AddressTest, OneConnectionMoreIsClosedAtOnce) {
+  Start(AttackedOptions());
+  const Connections connections = Connect64();
+  RawConnection more(Port(), "127.0.0.2");
+  Await([&] { return !more.Send(""); });
+  EXPECT_EQ(Metric("halograph_server_connections_refused_total"), 1);
+  EXPECT_TRUE(connections.front()->Send(""));
+  EXPECT_TRUE(CallWithin(Connect(server_->address()), kDeadline).status.ok());
+}
 
 class EndedTest : public AttackBase {};
 
