@@ -72,6 +72,42 @@ TEST(ServerOptionsTest, EachValueOutOfBoundsIsNamed) {
   EXPECT_THAT(Message(options.Validate()), HasSubstr("--drain-delay is 7200s"));
 }
 
+// Documents say so, and clients count on it.
+TEST(ServerOptionsTest, BoundsOfTheStateHaveTheirDefaults) {
+  ServerOptions options = Valid();
+  EXPECT_EQ(options.State().max_tensors, 10'000);
+  EXPECT_EQ(options.State().max_snapshots, 256);
+  EXPECT_EQ(options.State().max_registered_clients, 65'536);
+  EXPECT_EQ(options.State().client_age_s, 7 * 24 * 3600);
+  EXPECT_EQ(options.State().client_pushes, 1'000'000);
+  OptionTable rows;
+  AddServerOptions(rows, &options);
+  EXPECT_EQ(rows.Find("state-tensors")->default_text(), "10000");
+  EXPECT_EQ(rows.Find("state-snapshots")->default_text(), "256");
+  EXPECT_EQ(rows.Find("state-clients")->default_text(), "65536");
+  EXPECT_EQ(rows.Find("client-age")->default_text(), "604800s");
+  EXPECT_THAT(rows.Find("client-age")->help(), HasSubstr("1,000,000 pushes"));
+  EXPECT_EQ(rows.Find("state-waiting")->default_text(),
+            "a quarter of --state-memory, at least 64MiB");
+}
+
+TEST(ServerOptionsTest, PushesThatWaitHaveAQuarterOfTheMemoryAndAtLeast64MiB) {
+  ServerOptions options = Valid();
+  const auto waiting = [&](std::string_view memory) {
+    OptionTable rows;
+    AddServerOptions(rows, &options);
+    EXPECT_TRUE(rows.Set("state-memory", memory).ok());
+    return options.State().max_waiting_bytes;
+  };
+  EXPECT_EQ(options.State().max_waiting_bytes, int64_t{1} << 30) << "of 4 GiB";
+  EXPECT_EQ(waiting("16GiB"), int64_t{4} << 30);
+  EXPECT_EQ(waiting("257MiB"), 257 << 18);
+  EXPECT_EQ(waiting("256MiB"), 64 << 20);
+  EXPECT_EQ(waiting("1MiB"), 64 << 20);
+  options.state.waiting = 5 << 20;  // --state-waiting 5MiB
+  EXPECT_EQ(waiting("16GiB"), 5 << 20);
+}
+
 // What others are told of a server at `listen` on that machine, and what the log says of it.
 std::string ToldOthers(const std::string& listen, const MachineNames& machine, std::string* log) {
   CapturedLog captured;
