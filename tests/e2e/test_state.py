@@ -2,10 +2,12 @@
 """Mutable tensors as an operator meets them: servers that are killed, snapshots, files."""
 import json
 import math
+import pathlib
 import shutil
 import signal
+import struct
 
-from harness import datasets, npy, programs
+from harness import datasets, npy, programs, raw_http2
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must
 
@@ -272,6 +274,124 @@ class FilesTest(StateBase):
         npy.save(folder / "tensor-0000" / "sum.npy", "<f4", (NODES, DIM), [-1.0] * NODES * DIM)
         self.assertCode(1, self.ctl("import", "--input", folder), "sum of squares", "id 0")
         self.assertNotIn("importing", must(self.ctl("list")).out)
+
+
+class StartTest(StateBase):
+    """What a server says at its start of a folder in which not all is as it should be. Part 0 owns the
+    rows 0 to 9 of the tensor "table", part 1 those from 10 on."""
+    ROW = 12
+
+    def make_table(self):
+        must(self.ctl("create", "--tensor", "table", "--placement", "range", "--rows", 20, "--dim", 1))
+        self.clients = 0
+
+    def push(self, value, part=1, step=None):
+        """Adds it to a row of the part; whether that was acknowledged."""
+        self.clients += 1
+        connection = raw_http2.Connection(self.addresses[part])
+        try:
+            return connection.call("KVService/Push", raw_http2.add_request(
+                "table", part, self.ROW - 10 * (1 - part), value, self.clients, step)) is not None
+        finally:
+            connection.close()
+
+    def table(self, name):
+        """The two rows that are pushed to."""
+        folder = self.box.folder / name
+        must(self.ctl("export", "--tensor", "table", "--output", folder))
+        rows = npy.load(folder / "rows.npy").values
+        return [rows[self.ROW - 10], rows[self.ROW]]
+
+    def stop(self, servers, how=signal.SIGTERM):
+        for server in servers:
+            server.signal(how)
+            self.assertEqual(0 if how == signal.SIGTERM else -how, server.wait(), server.text)
+
+    def line(self, server, words):
+        """The one line with these words of what a server said that has opened its state."""
+        found = [line for line in server.text.splitlines() if str(words) in line]
+        self.assertEqual(1, len(found), server.text)
+        return found[0]
+
+    def flip(self, part, lsn):
+        """A bit of the value in a record of the log. Gives the segment."""
+        for segment in (self.state / f"part-{part:04}" / "log").iterdir():
+            data = bytearray(segment.read_bytes())
+            for at in range(4096, len(data), 4096):
+                magic, _, found = struct.unpack_from("<8sQQ", data, at + 8)
+                if magic == b"HALGREC1" and found == lsn:
+                    data[at + 256] ^= 1  # behind the header, and the one id
+                    segment.write_bytes(data)
+                    return segment
+        raise AssertionError(f"no record has LSN {lsn}")
+
+    def test_a_damaged_log_is_refused_until_accept_loss_says_how_many_pushes_are_gone(self):
+        servers = self.serve()
+        self.make_table()
+        for value in (1, 2, 4, 8, 16, 32):
+            self.assertTrue(self.push(value, part=0) and self.push(value, part=1))
+        self.stop(servers)
+        segment = self.flip(part=1, lsn=4)
+        for _ in range(2):
+            refused = self.box.start_server(self.graph, 1, "--state", self.state)
+            self.assertCode(1, programs.Result(refused, refused.wait()), segment, "offset",
+                            "3 pushes from LSN 4 on", "--accept-loss")
+        servers = self.serve("--accept-loss")
+        said = self.line(servers[1], "are gone")
+        for words in ("warning halograph-server: state of part 1", "3 pushes are gone", "--accept-loss",
+                      str(segment)):
+            self.assertIn(words, said)
+        self.assertNotIn("are gone", servers[0].text)
+        self.assertEqual([63, 7], self.table("without"))
+        self.assertTrue(self.push(64))
+        self.stop(servers, signal.SIGKILL)
+        servers = self.serve()
+        self.assertNotIn("are gone", servers[1].text)
+        self.assertEqual([63, 71], self.table("later"))
+
+    def test_a_file_that_it_does_not_know_is_moved_aside_and_told(self):
+        servers = self.serve()
+        self.make_table()
+        self.assertTrue(self.push(1))
+        self.stop(servers)
+        folder = self.state / "part-0001"
+        files = [folder / "checkpoints" / name for name in ("notes.txt", "copy-of-checkpoint-00000001")]
+        for file in files:
+            file.write_text(f"about {file.name}")
+        servers = self.serve()
+        for file in files:
+            said = self.line(servers[1], file)
+            before, now = said.split(" is no file that it knows, and is now ")
+            self.assertIn("warning halograph-server: state of part 1", before)
+            self.assertTrue(now.startswith(str(folder / "aside")), said)
+            self.assertEqual(f"about {file.name}", pathlib.Path(now).read_text())
+            self.assertFalse(file.exists())
+        self.assertNotIn("aside", servers[0].text)
+        self.assertEqual([0, 1], self.table("kept"))
+        self.stop(servers)
+        servers = self.serve()
+        self.assertNotIn("aside", servers[1].text)
+
+    def test_pushes_that_wait_and_have_no_room_are_given_up_and_told(self):
+        servers = self.serve()
+        self.make_table()
+        for value, step, rank in ((1, 0, 0), (2, 0, 1), (4, 1, 0), (8, 2, 0), (16, 3, 0)):
+            self.assertTrue(self.push(value, step=(step, rank, 2)))
+        self.stop(servers, signal.SIGKILL)
+        servers = self.serve("--state-waiting", "64KiB")
+        self.assertNotIn("given up", servers[1].text)
+        self.stop(servers, signal.SIGKILL)
+        servers = self.serve("--state-waiting", "1KiB")
+        said = self.line(servers[1], "are given up")
+        for words in ("warning halograph-server: state of part 1: 3 pushes to", "/ table,",
+                      "of steps 1 to 3,", "their run is over", "--state-waiting 1.0 KiB"):
+            self.assertIn(words, said)
+        self.assertNotIn("given up", servers[0].text)
+        self.stop(servers, signal.SIGKILL)
+        servers = self.serve()
+        self.assertNotIn("given up", servers[1].text)
+        self.assertFalse(self.push(32, step=(1, 1, 2)), "it would complete a step of that run")
+        self.assertEqual([0, 3], self.table("without"))
 
 
 class CommandTest(StateBase):

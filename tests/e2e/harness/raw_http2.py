@@ -44,6 +44,18 @@ def pull_request(node_type, name, ids):
     return text(2, node_type.encode()) + text(3, name.encode()) + text(4, packed)
 
 
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def add_request(name, part, row, value, client, step=None):
+    """A push of a client of its own that adds a float32 to a row; `step`: (step, rank, world size)."""
+    in_step = text(8, b"".join(number(i + 1, it) for i, it in enumerate(step))) if step else b""
+    return (text(3, name.encode()) + number(4, part) + number(5, 1) +
+            varint(6 << 3 | 1) + struct.pack("<Q", client) + number(7, 1) + in_step +
+            text(9, struct.pack("<Q", row)) + number(10, 1) + text(11, struct.pack("<f", value)))
+
+
 class Connection:
     """One connection; calls have odd stream numbers, in order."""
 
