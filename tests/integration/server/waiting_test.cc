@@ -277,8 +277,9 @@ TEST_F(WaitingTest, AQuarterOfThePullsThatWaitIsOneConnections) {
   StartedPull second(greedy, both);
   AwaitWaitingCalls(2);
   StartedPull third(greedy, both);
-  EXPECT_EQ(third.End().error_code(), StatusCode::UNAVAILABLE);
-  EXPECT_THAT(third.End().error_message(),
+  const grpc::Status refused = third.End();
+  EXPECT_EQ(refused.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_THAT(refused.error_message(),
               HasSubstr("2 calls of this connection wait for pushes that they must show, a quarter "
                         "of all that may: try again"));
   StartedPull others(Connect(server_->address()), both);
