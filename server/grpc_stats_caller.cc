@@ -12,6 +12,7 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include "common/base/host_port.h"
 #include "common/base/printable.h"
 #include "halograph/v1/admin.pb.h"
 #include "proto/credentials/credentials.h"
@@ -106,11 +107,12 @@ class GrpcStatsCaller final : public StatsCaller {
 
  private:
   void Finish(const std::shared_ptr<StatsCall>& call, const grpc::Status& status) {
+    const auto called = ParseServerAddress(call->address);
     StatusOr<std::string> reply =
         status.ok() ? BytesOf(call->reply)
                     : ExplainRefusal(MakeStatus(static_cast<absl::StatusCode>(status.error_code()),
                                                 Printable(status.error_message(), kMessageShown)),
-                                     tls_);
+                                     tls_, called.ok() ? called->host : call->address);
     const bool answered = status.ok();
     call->done(std::move(reply));
     const MutexLock lock(mutex_);

@@ -127,7 +127,7 @@ class GrpcAttempt final : public Transport::Attempt {
     }
     const auto& trailers = context.GetServerTrailingMetadata();
     const auto reason = trailers.find(kReasonKey);
-    result.status = ExplainRefusal(ToStatus(status), tls_);
+    result.status = ExplainRefusal(ToStatus(status), tls_, host);
     if (reason != trailers.end()) {
       result.status = WithReason(
           result.status, Printable({reason->second.data(), reason->second.size()}, kNameShown));
@@ -147,6 +147,7 @@ class GrpcAttempt final : public Transport::Attempt {
   grpc::ClientContext context;
   grpc::ByteBuffer request;
   grpc::ByteBuffer reply;
+  std::string host;  // whom the server's certificate must be for; empty without TLS
 
  private:
   // gRPC swallows what its callbacks throw: the call would never end.
@@ -169,6 +170,7 @@ struct Transport::Server {
   // The connections to where it is.
   struct Place {
     std::vector<std::unique_ptr<grpc::GenericStub>> stubs;
+    std::string host;  // whom its certificate must be for
     Status may_have_token;
   };
 
@@ -204,11 +206,12 @@ Transport::Transport(const TransportOptions& options)
 
 void Transport::Move(int server, const ServerPlace& place) {
   grpc::ChannelArguments arguments = MakeArguments(options_);
-  // A certificate names the server as people do, not by one of its numbers.
-  if (const auto name = ParseServerAddress(place.name); name.ok() && place.name != place.address) {
-    arguments.SetSslTargetNameOverride(name->host);
-  }
   auto moved = std::make_shared<Server::Place>();
+  // A certificate names the server as people do, not by one of its numbers.
+  if (const auto name = ParseServerAddress(place.name); name.ok()) {
+    moved->host = name->host;
+    if (place.name != place.address) arguments.SetSslTargetNameOverride(name->host);
+  }
   moved->may_have_token = CheckTokenMayGoTo(place.address, options_.tls != nullptr);
   for (int i = 0; i < options_.channels_per_server; ++i) {
     moved->stubs.push_back(std::make_unique<grpc::GenericStub>(
@@ -249,6 +252,7 @@ std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, Re
     return attempt;
   }
   attempt->request = ToBuffer(spec.request);
+  if (options_.tls != nullptr) attempt->host = place->host;
   GrpcAttempt* raw = attempt.get();
   raw->counted.Began();
   const size_t next = server.next.fetch_add(1, std::memory_order_relaxed) % place->stubs.size();

@@ -67,7 +67,7 @@ std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const TlsFiles*
   return tls::TlsCredentials(options);
 }
 
-Status ExplainRefusal(const Status& error, const TlsFiles* files) {
+Status ExplainRefusal(const Status& error, const TlsFiles* files, std::string_view host) {
   if (!absl::IsUnavailable(error)) return error;
   const std::string text = Message(error);
   const bool closed = Has(text, "failed to connect") && Has(text, "Socket closed");
@@ -83,9 +83,10 @@ Status ExplainRefusal(const Status& error, const TlsFiles* files) {
   }
   if (Has(text, "Hostname Verification Check failed")) {
     return FailedPrecondition(
-        "{}: the server's certificate is not for the host of its address: call it by a name or IP "
-        "address that its subjectAltName has, or make it one",
-        text);
+        "{}: the server's certificate is not for {}, by which it is called: call it by a name or "
+        "IP "
+        "address that its subjectAltName has, or make one that has this, too",
+        text, host);
   }
   if (Has(text, "wrong version number")) {
     return FailedPrecondition("{}: it does not speak TLS: leave out --tls-dir, or give it one",

@@ -31,11 +31,12 @@ class TlsFiles;
     const TlsFiles* files);
 
 // The error of a call that got no answer, as gRPC has it, with what may be behind it: a connection
-// that ends before it is used looks alike whatever the server refused. Where no repetition mends
-// it, it is FailedPrecondition: the own certificate is not in date, the server's is for another
-// host or leads to none of the own roots. Where the connection was closed before it was used, it
-// has the reason kClosedAtOnce (common/base/call_metadata.h). Any other status is returned as it
-// is.
-[[nodiscard]] Status ExplainRefusal(const Status& error, const TlsFiles* files);
+// that ends before it is used looks alike whatever the server refused. `host`: whom the server's
+// certificate must be for. Where no repetition mends it, it is FailedPrecondition: the own
+// certificate is not in date, the server's is for another host or leads to none of the own roots.
+// Where the connection was closed before it was used, it has the reason kClosedAtOnce
+// (common/base/call_metadata.h). Any other status is returned as it is.
+[[nodiscard]] Status ExplainRefusal(const Status& error, const TlsFiles* files,
+                                    std::string_view host);
 
 }  // namespace halograph

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A server whose connections are many: more than it has descriptors, or may have."""
+"""A server whose connections are many, more than it has descriptors, or may have; or are silent."""
+import concurrent.futures
 import pathlib
 import resource
 import socket
@@ -110,6 +111,56 @@ class ManyConnectionsTest(CoraInTwoTest):
             policy.write_text(f'principals:\n  guests:\n    certificates: ["{names}"]\n    may: {{}}\n')
             server = call("--trusted-proxies", "127.0.0.1", "--policy", policy)
             self.assertIn(said, server.text)
+
+
+def next_frame(connection, *kinds):
+    """The first of these kinds that the server sends from now on: kind, flags and payload."""
+    while True:
+        kind, flags, _, payload = connection.read_frame()
+        if kind in kinds:
+            return kind, flags, payload
+
+
+class SilentConnectionBase(CoraInTwoTest):
+    def connect(self, *options):
+        """A connection on which nothing is called, to a server of its own."""
+        _, (address,) = self.box.servers(self.graph, ["all"], *options)
+        return self.connect_to(address)
+
+    def connect_to(self, address):
+        connection = raw_http2.Connection(address)
+        self.addCleanup(connection.close)
+        return connection
+
+
+class SilentConnectionTest(SilentConnectionBase):
+    def test_client_is_asked_after_keepalive_whether_it_is_there(self):
+        # Sooner than by default, for then the connection has been idle for too long before.
+        connection = self.connect("--keepalive", "1s", "--connection-idle", "15s")
+        kind, flags, _ = next_frame(connection, raw_http2.PING, raw_http2.GOAWAY)
+        self.assertEqual((raw_http2.PING, 0), (kind, flags))
+
+    def test_keepalive_out_of_range_is_refused(self):
+        for wrong, found in (("999ms", "is 999ms"), ("61m", "is 3660s"), ("0s", "is 0s"), ("-1s", "is '-1s'"),
+                             ("soon", "is 'soon'")):
+            result = self.box.run("halograph-server", "--graph", self.graph, "--part", "all",
+                                  f"--keepalive={wrong}")
+            self.assertCode(2, result, f"--keepalive {found}, expected", "1s to 3600s")
+
+
+class SilentConnectionLongTest(SilentConnectionBase):
+    def test_who_does_not_answer_is_closed_and_who_does_is_not(self):
+        dead = self.connect("--keepalive", "1s")
+        host, port = dead.socket.getpeername()
+        alive = self.connect_to(f"{host}:{port}")
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            closed = pool.submit(next_frame, dead)
+            while not closed.done():
+                kind, flags, payload = next_frame(alive, raw_http2.PING, raw_http2.GOAWAY)
+                self.assertEqual((raw_http2.PING, 0), (kind, flags))
+                alive.socket.sendall(raw_http2.frame(raw_http2.PING, raw_http2.ACK, 0, payload))
+            self.assertIsInstance(closed.exception(), ConnectionError)
+        self.assertTrue(alive.call("GraphService/Describe", b""))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Who may do what, by the names of certificates that openssl made, to servers with --policy; and a
-certificate that is revoked."""
+"""Who may do what, by the names of certificates that openssl made, to servers with --policy; a
+certificate that is revoked, and one that is for another host."""
 from harness import certificates, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must, wait_until
@@ -79,6 +79,18 @@ class CertificateRightsTest(CoraInTwoTest):
         wait_until(lambda: "certificate revoked" in self.log(), "the server's reason")
         wait_until(lambda: "down (refused)" in self.status("stolen", timeout="2s").out, "what status calls it")
         must(self.status("trainer"))
+
+
+class ServerCertificateTest(CoraInTwoTest):
+    """A server whose certificate is not for the address by which it is called. No time mends it."""
+
+    def test_status_and_training_name_the_address_and_what_to_look_at(self):
+        root = certificates.make(self.box.folder / "tls")
+        elsewhere = certificates.another(root, "elsewhere", "DNS:elsewhere.example.org,IP:10.0.0.7")
+        _, (address,) = self.box.servers(self.graph, ["all"], "--tls-dir", elsewhere)
+        calls = options(servers=address, tls_dir=root, timeout="1h")
+        for program in (["halograph-ctl", "status"], ["halograph-train", *options(epochs=1, threads=1)]):
+            self.assertCode(1, self.box.run(*program, *calls), address, "is not for 127.0.0.1", "subjectAltName")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // Servers and clients over TLS, with a certificate authority of the test's own.
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -7,13 +8,9 @@
 #include <openssl/ssl.h>
 
 #include "client/ctl/status_table.h"
-#include "common/base/call_metadata.h"
-#include "common/base/wall_clock.h"
 #include "common/tls/openssl_types.h"
 #include "common/tls/tls_files.h"
-#include "common/tls/tls_set.h"
-#include "tests/integration/client/remote_fixture.h"
-#include "tests/support/test_ca.h"
+#include "tests/integration/client/tls_fixture.h"
 
 namespace halograph {
 namespace {
@@ -36,89 +33,6 @@ std::string ServedName(const server::Server& server) {
   if (shown == nullptr) return "none";
   return openssl::ToText(X509_get_subject_name(shown.get()));
 }
-
-// Of an attempt that is refused, spent in full.
-constexpr std::chrono::seconds kPatience{1};
-
-class TlsTest : public RemoteStoreTest {
- protected:
-  TlsTest() {
-    WriteTlsFolder(server_tls_, ca_.Make({.common_name = "server"}), ca_.root());
-    WriteTlsFolder(client_tls_, ca_.Make({.common_name = "client"}), ca_.root());
-  }
-
-  [[nodiscard]] server::ServerOptions ServerTls() const {
-    server::ServerOptions options;
-    options.tls = {.folder = server_tls_, .refresh = milliseconds(50)};
-    return options;
-  }
-  [[nodiscard]] static RemoteOptions With(const server::Server& server, const TlsOptions& tls,
-                                          std::chrono::nanoseconds timeout) {
-    RemoteOptions options = Options({server.address()}, timeout);
-    options.tls = tls;
-    options.channels_per_server = 1;
-    EXPECT_TRUE(options.OpenTls().ok());
-    return options;
-  }
-  // A call of a client that this makes for it alone: a handshake of its own.
-  [[nodiscard]] Status CallOnce(const server::Server& server, const TlsOptions& tls,
-                                std::chrono::nanoseconds timeout = std::chrono::seconds(60)) const {
-    return Ask(With(server, tls, timeout));
-  }
-  [[nodiscard]] static Status Ask(const RemoteOptions& options) {
-    RpcClient client(options);
-    return Ask(client);
-  }
-  [[nodiscard]] static Status Ask(RpcClient& client, std::vector<int> servers = {0}) {
-    Rpc rpc;
-    rpc.servers = std::move(servers);
-    rpc.method = Method::kDescribe;
-    rpc.make_request = [] { return std::string(); };
-    rpc.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
-    CallContext context{.deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1)};
-    std::vector<Rpc> calls;
-    calls.push_back(std::move(rpc));
-    return client.Run(context, std::move(calls));
-  }
-  // Until `done`, which a slow machine may delay; false after minutes.
-  [[nodiscard]] static bool Await(const std::function<bool()>& done) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(3);
-    while (!done()) {
-      if (std::chrono::steady_clock::now() > until) return false;
-      std::this_thread::yield();
-    }
-    return true;
-  }
-
-  // What a client with `tls` gets that is refused: as soon as `reason` is in it.
-  [[nodiscard]] std::string Refused(const server::Server& server, const TlsOptions& tls,
-                                    const std::string& reason) const {
-    RemoteOptions options = With(server, tls, kPatience);
-    // With TLS it is there: no time is given to one that went away.
-    if (tls.given()) options.server_timeout = std::chrono::hours(1);
-    std::string text;
-    EXPECT_TRUE(Await([&] {
-      const Status status = Ask(options);
-      EXPECT_FALSE(status.ok());
-      text = Message(status);
-      const bool said = text.find(reason) != std::string::npos;
-      if (said) {
-        EXPECT_EQ(ReasonOf(status), kClosedAtOnce);
-      }
-      return status.ok() || said;
-    })) << text;
-    return text;
-  }
-  // Both ends get a new certificate so many times, while clients call; connections are young, so
-  // that there are many handshakes.
-  void RotateUnderLoad(int times);
-
-  const fs::path graph_ = WriteGraph();
-  const fs::path server_tls_ = folder_.path() / "server-tls";
-  const fs::path client_tls_ = folder_.path() / "client-tls";
-  const TlsOptions client_ = {.folder = client_tls_, .refresh = milliseconds(50)};
-  TestCa ca_{SecondsSince1970()};
-};
 
 TEST_F(TlsTest, WithACertificateAllIsAsWithout) {
   const auto server = Serve(graph_, {}, ServerTls());
@@ -212,7 +126,7 @@ TEST_F(TlsTest, WhatNoRepetitionMendsIsNotRepeated) {
                  ca_.root());
   const auto wrong = Serve(graph_, {}, elsewhere);
   ExpectError(CallOnce(*wrong, yours), absl::StatusCode::kFailedPrecondition,
-              {"not for the host of its address", "subjectAltName"});
+              {"not for 127.0.0.1, by which it is called", "subjectAltName"});
 }
 
 TEST_F(TlsTest, WhereCertificatesAreOptionalThoseShownAreChecked) {
@@ -254,6 +168,39 @@ TEST_F(TlsTest, ARevokedClientIsCutOffAndAnotherIsNot) {
   EXPECT_EQ(failed, 0);
 }
 
+// The other server, whose connections have ten minutes, shows that a connection was open.
+TEST_F(TlsTest, AnExpiredClientIsCutOffWhenItsConnectionIsOfAge) {
+  server::ServerOptions young = ServerTls();
+  young.connection_age = std::chrono::seconds(1);
+  const auto server = Serve(graph_, {}, young);
+  const auto other = Serve(graph_, {}, ServerTls());
+  ASSERT_TRUE(server != nullptr && other != nullptr);
+  const fs::path late_tls = folder_.path() / "late";
+  RemoteOptions options = Options({server->address(), other->address()}, std::chrono::seconds(60));
+  options.tls = {.folder = late_tls, .refresh = milliseconds(50)};
+  options.channels_per_server = 1;
+  // False: it ended before it was connected to both.
+  std::optional<RpcClient> late;
+  const auto connect = [&](double lifetime) {
+    ca_.SetNow(SecondsSince1970());
+    WriteTlsFolder(late_tls, ca_.Make({.common_name = "late", .not_after = lifetime}), ca_.root());
+    if (!options.OpenTls().ok()) return false;
+    late.emplace(options);
+    return Ask(*late, {1}).ok() && Ask(*late, {0}).ok();
+  };
+  double lifetime = 2;
+  while (!connect(lifetime) && lifetime < 100) lifetime *= 2;
+  Status refused;
+  EXPECT_TRUE(Await([&] {
+    refused = Ask(*late, {0});
+    return !refused.ok();
+  }));
+  ExpectError(refused, absl::StatusCode::kFailedPrecondition,
+              {"the own certificate, CN=late of " + late_tls.string(), "has expired at 20"});
+  EXPECT_TRUE(Ask(*late, {1}).ok());
+  EXPECT_TRUE(CallOnce(*server, client_).ok());
+}
+
 TEST_F(TlsTest, AHalfWrittenPairIsNeverServedAndIsTold) {
   CapturedLog log;
   const auto server = Serve(graph_, {}, ServerTls());
@@ -272,7 +219,14 @@ TEST_F(TlsTest, AHalfWrittenPairIsNeverServedAndIsTold) {
   EXPECT_TRUE(CallOnce(*server, client_).ok());
 }
 
-void TlsTest::RotateUnderLoad(int times) {
+class TlsRotationTest : public TlsTest {
+ protected:
+  // Both ends get a new certificate so many times, while clients call; connections are young, so
+  // that there are many handshakes.
+  void RotateUnderLoad(int times);
+};
+
+void TlsRotationTest::RotateUnderLoad(int times) {
   server::ServerOptions options = ServerTls();
   options.connection_age = std::chrono::seconds(1);
   const auto server = Serve(graph_, {}, options);
@@ -309,9 +263,9 @@ void TlsTest::RotateUnderLoad(int times) {
   EXPECT_GT(called, times);
 }
 
-TEST_F(TlsTest, FiveRotationsUnderLoadFailNoCall) { RotateUnderLoad(5); }
+TEST_F(TlsRotationTest, FiveRotationsUnderLoadFailNoCall) { RotateUnderLoad(5); }
 
-class TlsLongTest : public TlsTest {};
+class TlsLongTest : public TlsRotationTest {};
 TEST_F(TlsLongTest, AHundredRotationsUnderLoadFailNoCall) { RotateUnderLoad(100); }
 
 }  // namespace
