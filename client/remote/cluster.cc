@@ -90,6 +90,8 @@ StatusOr<std::shared_ptr<Cluster>> Cluster::Connect(const RemoteOptions& options
     // A name service that is silent leaves names, which gRPC asks for.
     HG_RETURN_IF_ERROR(
         found.FindServers(std::min(deadline, std::chrono::steady_clock::now() + kNamesTimeout)));
+    // Names that had no time have no address. Nobody would answer there, and hide `status`.
+    if (!status.ok() && std::chrono::steady_clock::now() >= deadline) return status;
     if (found.servers != tried) {
       tried = found.servers;
       CallContext context{.cancel = cancel};

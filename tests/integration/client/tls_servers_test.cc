@@ -115,7 +115,7 @@ class TlsNamedServersTest : public TlsTest {
 
  private:
   [[nodiscard]] RemoteOptions Calls(const std::vector<std::string>& servers) const {
-    RemoteOptions options = Options(servers, std::chrono::minutes(2));
+    RemoteOptions options = Options(servers, std::chrono::minutes(1));
     options.tls = client_;
     EXPECT_TRUE(options.OpenTls().ok());
     return options;
@@ -135,6 +135,22 @@ TEST_F(TlsNamedServersTest, TheAddressBehindTheNameIsNot) {
   ServeBoth("DNS:other.halograph.test,IP:127.0.0.1,IP:127.0.0.2");
   EXPECT_TRUE(Pull(*Open(Numbered()).rows, {0, 199}).ok());
   ExpectRefused(Named(), {std::string("is not for ") + kName, "subjectAltName"});
+}
+
+// Until then others may come to stand for the name.
+TEST_F(TlsNamedServersTest, WhatWasFoundIsSaidAtTheTimeoutAndNotThatNobodyAnswered) {
+  ServeBoth("DNS:other.halograph.test");
+  RemoteOptions options = Named();
+  options.timeout = kPatience;
+  CapturedLog log;
+  Status status;
+  // Unless the machine was too slow to find anything.
+  EXPECT_TRUE(Await([&] {
+    status = OpenRemoteStores(options).status();
+    return log.Has("looks for servers until --timeout");
+  }));
+  log.End();
+  ExpectError(status, absl::StatusCode::kFailedPrecondition, {std::string("is not for ") + kName});
 }
 
 TEST_F(TlsNamedServersTest, AServerThatMovedShowsTheNamesCertificateAndAnImpostorDoesNot) {
