@@ -25,8 +25,13 @@ StatusOr<std::vector<std::string>> NamesIn(const Path& folder, FileSystem& files
   return names;
 }
 
-// The number in the name of a checkpoint's file.
-std::optional<int64_t> FileNumber(std::string_view name) { return NumberBehind(kFilePrefix, name); }
+std::string FileName(int64_t number) { return fmt::format("{}{:08}", kFilePrefix, number); }
+
+// The number in the name of a checkpoint's file. Null: it is none, as one with other digits.
+std::optional<int64_t> FileNumber(std::string_view name) {
+  const std::optional<int64_t> number = NumberBehind(kFilePrefix, name);
+  return number.has_value() && FileName(*number) == name ? number : std::nullopt;
+}
 
 // What the log and the checkpoints say of the catalogue, which was there before them.
 struct Witness {
@@ -150,7 +155,7 @@ StatusOr<std::unique_ptr<CatalogueFile>> OpenCatalogue(const Path& folder, const
 }  // namespace
 
 Path Store::FilePath(int64_t number) const {
-  return options_.folder / "checkpoints" / fmt::format("{}{:08}", kFilePrefix, number);
+  return options_.folder / "checkpoints" / FileName(number);
 }
 
 Status Store::OpenFolder() {

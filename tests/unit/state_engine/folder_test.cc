@@ -309,6 +309,7 @@ TEST_F(StateFolderTest, WhatNobodyKnowsIsSetAsideAndTold) {
   }
   store_.reset();
   SetContents(checkpoints / "notes.txt", "again");
+  SetContents(checkpoints / "checkpoint-1", "of somebody else");
   SetContents(checkpoints / "checkpoint-00000098", "of somebody else");
   std::filesystem::copy(checkpoints / "checkpoint-00000001", checkpoints / "checkpoint-00000099");
   SetContents(checkpoints / "checkpoint-00000002.tmp", "left by a process that ended");
@@ -318,8 +319,8 @@ TEST_F(StateFolderTest, WhatNobodyKnowsIsSetAsideAndTold) {
   SetContents(log / "segment-000099", "");
   aside_.clear();
   MustOpen();
-  EXPECT_THAT(aside_,
-              testing::UnorderedElementsAre("notes.txt", "checkpoint-00000098", "segment-000097"));
+  EXPECT_THAT(aside_, testing::UnorderedElementsAre("notes.txt", "checkpoint-1",
+                                                    "checkpoint-00000098", "segment-000097"));
   EXPECT_EQ(Contents(options_.folder / "aside/checkpoint-00000098"), "of somebody else");
   EXPECT_EQ(Contents(options_.folder / "aside/segment-000097"), "of somebody else");
   EXPECT_TRUE(std::filesystem::exists(log / "segment-000098"));

@@ -69,7 +69,8 @@ Status StepCollector::DoesNotFit(const SyncStep& step, int64_t bytes, int64_t fr
   if (IsOfRun(step) && same != waiting_.end()) {
     for (const auto& [rank, push] : same->second.pushes) of_step += push->bytes;
   }
-  const std::string missing = IsOfRun(step) ? Missing() : "";
+  std::string waits = IsOfRun(step) ? Missing() : "";
+  if (waits.empty() && of_step <= most) waits = "steps of other tensors wait, or of other parts";
   const std::string what =
       of_step > most
           ? fmt::format(
@@ -81,9 +82,8 @@ Status StepCollector::DoesNotFit(const SyncStep& step, int64_t bytes, int64_t fr
                 "wait for other ranks, of which {} of {} bytes are free for {}",
                 bytes, step.step, std::max<int64_t>(0, free), most,
                 IsDue(step) ? "it" : "steps behind the one that is due");
-  return ResourceExhausted(
-      "{}: {}; raise --state-waiting, or push fewer rows a step", what,
-      missing.empty() ? "steps of other tensors wait, or of other parts" : missing);
+  return ResourceExhausted("{}{}{}; raise --state-waiting, or push fewer rows a step", what,
+                           waits.empty() ? "" : ": ", waits);
 }
 
 Status StepCollector::CheckOrder(const SyncStep& step, PushKind kind) const {
