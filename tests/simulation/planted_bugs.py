@@ -4,7 +4,8 @@
 Usage: planted_bugs.py [--build DIR] [--seeds N] [--list] [NAME...]
 
 A bug is a patch of one source, in planted/. Each is compiled alone and linked with the rest of a
-finished build: the simulation must fail within N seeds (default 500). Without names all are tried.
+finished build: the simulation must fail within N seeds (default 500), or the crashes while segments
+are made. Without names all are tried.
 Exit code: 0 each was found, 1 one was not, or a patch, named or not, no longer applies, 2 wrong usage.
 """
 import os
@@ -23,12 +24,14 @@ def main():
         __doc__, lambda parser: parser.add_argument("--seeds", type=int, default=500))
 
     def simulate(program, folder):
-        ran = planted.run([str(program), "--gtest_filter=SimulationTest.EverySeed*"], folder,
+        ran = planted.run([str(program), "--gtest_filter=SimulationTest.EverySeed*:SegmentCrashTest.*"], folder,
                           limit=10 * arguments.seeds,
                           env={**os.environ, "HALOGRAPH_SIM_SEEDS": str(arguments.seeds)})
         found = re.search(r"seed (\d+) \(.*?\): (.*)", ran.stdout)
-        how = f"seed {found[1]}: {found[2][:150]}" if found else ran.stdout.strip()[-200:]
-        return ran.returncode != 0 and (found is not None or ran.returncode < 0), how
+        of_segments = re.search(r"^\[  FAILED  \] (SegmentCrashTest\.\w+)", ran.stdout, re.MULTILINE)
+        how = (f"seed {found[1]}: {found[2][:150]}" if found else
+               of_segments[1] if of_segments else ran.stdout.strip()[-200:])
+        return ran.returncode != 0 and bool(found or of_segments or ran.returncode < 0), how
 
     return planted.check(HERE / "planted", "simulation_test", simulate, parser, arguments)
 

@@ -1,7 +1,7 @@
 // A crash of the process or of the machine at every call that makes, names, fills or recycles a
 // segment of the push log: the folder opens, and what was acknowledged is there.
 #include "tests/simulation/sim_machine.h"
-#include "tests/unit/state_engine/store_fixture.h"
+#include "tests/support/store_fixture.h"
 
 namespace halograph::sim {
 namespace {
@@ -26,14 +26,24 @@ class SegmentCrashTest : public StoreTest {
   void Live() {
     acknowledged_ = 0;
     created_ = false;
+    GoOn();
+  }
+  void GoOn() {
     if (!Open().ok()) return;
     if (!store_->Create(Embedding()).ok()) return;
     created_ = true;
-    for (const std::vector<TestPush>& push : pushes_) {
-      if (!store_->Push(push[0].request(), {}).ok()) return;
+    acknowledged_ = static_cast<size_t>(store_->stats().lsn);
+    while (acknowledged_ < pushes_.size()) {
+      if (!store_->Push(pushes_[acknowledged_][0].request(), {}).ok()) return;
       ++acknowledged_;
       if (acknowledged_ % 3 == 0 && !store_->Checkpoint().ok()) return;
     }
+  }
+  void End(SimMachine& machine) {
+    store_.reset();
+    env_.reset();
+    if (machine.crashed()) machine.WoundUp();
+    machine.Heal();
   }
 
   void ExpectWholeState() {
@@ -59,26 +69,19 @@ class SegmentCrashTest : public StoreTest {
       machine.CrashAfter(call, true, kind);
       env_ = machine.Boot();
       Live();
-      store_.reset();
-      env_.reset();
       crashed = machine.crashed();
-      if (crashed) machine.WoundUp();
-      machine.Heal();
+      End(machine);
       // A second crash, of the start that winds up the first.
       machine.CrashAfter(call * 7 % 60 + 1, true, kind);
       env_ = machine.Boot();
       static_cast<void>(Open().ok());
-      store_.reset();
-      env_.reset();
-      if (machine.crashed()) machine.WoundUp();
-      machine.Heal();
+      End(machine);
       env_ = machine.Boot();
       for (int start = 0; start < 2; ++start) ExpectWholeState();
       if (!crashed) {  // eight segments were used, and some more than once
         EXPECT_LT(env_->files().List("/state/log")->size(), pushes_.size());
       }
-      store_.reset();
-      env_.reset();
+      End(machine);
       EXPECT_EQ("", machine.misuse());
     }));
     return crashed;
@@ -97,6 +100,34 @@ TEST_F(SegmentCrashTest, TheFolderOpensAfterACrashAtAnyCall) {
     EXPECT_GT(call, 100);
     EXPECT_LT(call, 2000);
   }
+}
+
+// What it dropped the next process sees still, until the machine loses its power.
+TEST_F(SegmentCrashTest, WhatAFailedSyncDroppedIsNotTrusted) {
+  kind_ = CrashKind::kPowerLoss;
+  int failed = 0;
+  for (uint64_t seed = 0; seed < 300 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    SimScheduler scheduler(seed, {});
+    EXPECT_EQ("", scheduler.Run([&] {
+      SimMachine machine(&scheduler, 0, seed);
+      env_ = machine.Boot();
+      machine.faults().sync = 0.1;
+      Live();
+      failed += acknowledged_ < pushes_.size() ? 1 : 0;
+      machine.CrashNow(CrashKind::kKill);
+      End(machine);
+      env_ = machine.Boot();
+      GoOn();
+      EXPECT_EQ(acknowledged_, pushes_.size());
+      machine.CrashNow(CrashKind::kPowerLoss);
+      End(machine);
+      env_ = machine.Boot();
+      ExpectWholeState();
+      End(machine);
+    }));
+  }
+  EXPECT_GT(failed, 100);
 }
 
 }  // namespace

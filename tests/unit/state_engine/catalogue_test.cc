@@ -5,7 +5,7 @@
 #include "common/state/engine/catalogue/number_ranges.h"
 #include "common/state/engine/catalogue/state_catalogue.h"
 #include "tests/support/failing_files.h"
-#include "tests/unit/state_engine/store_fixture.h"
+#include "tests/support/store_fixture.h"
 
 namespace halograph {
 namespace {

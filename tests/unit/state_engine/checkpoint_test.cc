@@ -10,7 +10,7 @@
 
 #include "common/state/engine/kept_snapshots.h"
 #include "common/state/engine/rows/recent_most.h"
-#include "tests/unit/state_engine/store_fixture.h"
+#include "tests/support/store_fixture.h"
 #include "tests/unit/state_engine/watched_env.h"
 
 namespace halograph {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/state_engine/store_fixture.h"
+#include "tests/support/store_fixture.h"
 #include "tests/unit/state_engine/watched_env.h"
 
 namespace halograph {

@@ -6,7 +6,7 @@
 
 #include "common/base/sanitizers.h"
 #include "tests/support/failing_files.h"
-#include "tests/unit/state_engine/store_fixture.h"
+#include "tests/support/store_fixture.h"
 
 namespace halograph {
 namespace {

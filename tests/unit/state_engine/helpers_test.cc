@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "common/state/helper_threads.h"
-#include "tests/unit/state_engine/store_fixture.h"
+#include "tests/support/store_fixture.h"
 
 namespace halograph {
 namespace {

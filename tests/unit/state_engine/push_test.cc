@@ -1,6 +1,6 @@
 // What pushes do to rows, and how often.
 #include "common/state/engine/log/block_writer.h"
-#include "tests/unit/state_engine/store_fixture.h"
+#include "tests/support/store_fixture.h"
 
 namespace halograph {
 namespace {

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/unit/state_engine/store_fixture.h"
+#include "tests/support/store_fixture.h"
 
 namespace halograph {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "common/state/engine/log/record.h"
 #include "common/state/import_mark.h"
-#include "tests/unit/state_engine/store_fixture.h"
+#include "tests/support/store_fixture.h"
 
 namespace halograph {
 namespace {

@@ -6,7 +6,7 @@
 #include "common/state/engine/rows/keyed_rows.h"
 #include "common/state/engine/rows/live_tensor.h"
 #include "common/state/engine/rows/memory_rows.h"
-#include "tests/unit/state_engine/store_fixture.h"
+#include "tests/support/store_fixture.h"
 
 namespace halograph {
 namespace {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "tests/support/failing_files.h"
-#include "tests/unit/state_engine/store_fixture.h"
+#include "tests/support/store_fixture.h"
 #include "tests/unit/state_engine/watched_env.h"
 
 namespace halograph {

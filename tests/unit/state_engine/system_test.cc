@@ -8,7 +8,7 @@
 #include "common/base/aligned_bytes.h"
 #include "common/state/durable/system_env.h"
 #include "tests/support/failing_files.h"
-#include "tests/unit/state_engine/store_fixture.h"
+#include "tests/support/store_fixture.h"
 
 namespace halograph {
 namespace {

@@ -150,8 +150,8 @@ Status SegmentFolder::AddFree(Segment segment, Found* found) {
 }
 
 Status SegmentFolder::AddWithoutHeader(Segment segment, Found* found) {
-  HG_ASSIGN_OR_RETURN(const bool blank, IsBlank(segment));
-  if (blank) {
+  HG_ASSIGN_OR_RETURN(const bool begun, IsBegun(segment));
+  if (begun) {
     free_.push_back(std::move(segment));
   } else {
     found->unknown.push_back(std::move(segment.path));
@@ -159,14 +159,17 @@ Status SegmentFolder::AddWithoutHeader(Segment segment, Found* found) {
   return OkStatus();
 }
 
-StatusOr<bool> SegmentFolder::IsBlank(const Segment& segment) const {
+// Whether a process has made the file, and ended, or failed, before its header was on the disk.
+StatusOr<bool> SegmentFolder::IsBegun(const Segment& segment) const {
   std::array<std::byte, kLogBlockBytes> block = {};
   const auto bytes = static_cast<size_t>(std::min(segment.bytes, kLogBlockBytes));
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file,
                       env_.files().OpenToRead(segment.path));
   HG_RETURN_IF_ERROR(file->ReadAt(0, std::span(block).first(bytes)));
-  return std::all_of(block.begin(), block.end(),
-                     [](std::byte byte) { return byte == std::byte(); });
+  uint64_t magic = 0;
+  std::memcpy(&magic, block.data() + offsetof(StoredSegment, magic), sizeof(magic));
+  return magic == kSegmentMagic || std::all_of(block.begin(), block.end(),
+                                               [](std::byte byte) { return byte == std::byte(); });
 }
 
 // Of a state that an older build left, which named no segments. A header may never have come to the

@@ -77,8 +77,8 @@ class SegmentFolder {
     std::vector<std::filesystem::path> unknown;  // with a name and bytes that nothing here wrote
   };
   // Makes the folder if it is missing, and gives the segments of epochs from `first_epoch` on that
-  // are named. If none are known: those whose headers are whole. Other files with a whole header,
-  // or with zeros where one would be, are free.
+  // are named. If none are known: those whose headers are whole. Other files that begin as a
+  // segment does, or with zeros, are free.
   //   FailedPrecondition  a segment of another state, or of a newer format: its path
   [[nodiscard]] StatusOr<Found> Open(const NamedSegments& named, uint64_t first_epoch);
 
@@ -98,7 +98,7 @@ class SegmentFolder {
   [[nodiscard]] Status AddUnnamed(const Segment& file, uint64_t first_epoch, Found* found);
   [[nodiscard]] Status AddFree(Segment segment, Found* found);
   [[nodiscard]] Status AddWithoutHeader(Segment segment, Found* found);
-  [[nodiscard]] StatusOr<bool> IsBlank(const Segment& segment) const;
+  [[nodiscard]] StatusOr<bool> IsBegun(const Segment& segment) const;
   [[nodiscard]] Status ReadSegmentHeader(Segment* segment, bool* whole) const;
   [[nodiscard]] Status ReadDamaged(const Segment& segment, uint64_t first_epoch, Found* found);
   [[nodiscard]] std::filesystem::path PathOf(int64_t number) const;
