@@ -64,6 +64,20 @@ class LimitsTest(CoraInTwoTest):
         self.assertLess(final["total_s"], programs.seconds(30))
 
 
+class InterfaceTest(CoraInTwoTest):
+    def ranks(self, interface):
+        return start_ranks(self.box, 2, env={"GLOO_SOCKET_IFNAME": interface}, graph=self.graph, epochs=1, **SMALL)
+
+    def test_ranks_speak_over_the_interface_that_is_named(self):
+        for rank in self.ranks("lo"):
+            self.assertEqual(0, rank.wait(), rank.text)
+
+    def test_an_interface_that_is_not_there_is_named(self):
+        for rank in self.ranks("nosuch0"):
+            self.assertEqual(1, rank.wait(), rank.text)
+            self.assertRegex(rank.text, r"rank \d: connecting the ranks: .*nosuch0")
+
+
 class ConfigTest(CoraInTwoTest):
     AT_ONCE = 3
     RUN = dict(SMALL, epochs=3, model="gat", heads=2, dropout=0.5, lr_schedule="cosine",

@@ -49,7 +49,7 @@ def train(box, wait=programs.seconds(600), env=None, **given):
     return read_log(path)
 
 
-def start_ranks(box, world_size, rank_options=None, **given):
+def start_ranks(box, world_size, rank_options=None, env=None, **given):
     """The ranks of one run in the background, each with a log, `rank<r>.jsonl` unless another is given.
     Their --timeout is longer than a test waits (MEETING) unless another is."""
     port = programs.free_port()
@@ -58,5 +58,5 @@ def start_ranks(box, world_size, rank_options=None, **given):
         more = {"log": box.folder / f"rank{rank}.jsonl", **MEETING, **given,
                 **(rank_options(rank) if rank_options else {})}
         ranks.append(box.start("halograph-train", *options(
-            rank=rank, world_size=world_size, master_addr="127.0.0.1", master_port=port, **more)))
+            rank=rank, world_size=world_size, master_addr="127.0.0.1", master_port=port, **more), env=env))
     return ranks
