@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/host_port.h"
@@ -196,6 +197,21 @@ TEST(ServerOptionsTest, BeyondLoopbackNothingStartsWithoutTlsOrAWord) {
   options.reflection = Reflection::kOn;
   EXPECT_EQ(options.ConnectionAge(), std::chrono::seconds(3));
   EXPECT_TRUE(options.Reflects());
+}
+
+// test_connections.py has a server with fewer descriptors.
+TEST(ServerOptionsTest, ConnectionsAreAsManyAsDescriptorsAllowAnd4096AtMost) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto with = [&](rlim_t descriptors) {
+    const rlimit limit{std::min(descriptors, before.rlim_max), before.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    return ServerOptions{}.Connections();
+  };
+  EXPECT_EQ(with(1024), 768);
+  const auto most = static_cast<int64_t>(std::min<rlim_t>(before.rlim_max, 1 << 20));
+  EXPECT_EQ(with(1 << 20), std::min<int64_t>(most - 256, 4096));
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(ServerOptionsTest, MemoryGrowsWithTheMessages) {
