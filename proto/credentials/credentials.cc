@@ -84,8 +84,7 @@ Status ExplainRefusal(const Status& error, const TlsFiles* files, std::string_vi
   if (Has(text, "Hostname Verification Check failed")) {
     return FailedPrecondition(
         "{}: the server's certificate is not for {}, by which it is called: call it by a name or "
-        "IP "
-        "address that its subjectAltName has, or make one that has this, too",
+        "IP address that its subjectAltName has, or make one that has this, too",
         text, host);
   }
   if (Has(text, "wrong version number")) {
