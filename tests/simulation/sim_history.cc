@@ -95,10 +95,10 @@ class ServerHistory::OrderSearch {
  public:
   OrderSearch(const Recovered& recovered, const Log& log, std::vector<PushRecord*> candidates)
       : recovered_(recovered), log_(log), candidates_(std::move(candidates)) {
-    // Those that were in the log take a place, those that were not take none.
+    // Those that were in the log take their place, those that were not take none.
     std::erase_if(candidates_, [&](PushRecord* push) {
       const auto known = recovered.in_log.find(push);
-      return known != recovered.in_log.end() && !known->second;
+      return known != recovered.in_log.end() && known->second == 0;
     });
     for (PushRecord* push : candidates_) must_ += recovered.in_log.contains(push);
   }
@@ -124,7 +124,9 @@ class ServerHistory::OrderSearch {
     for (size_t i = 0; i < candidates_.size() && tries_ < kMostTries; ++i) {
       PushRecord* push = candidates_[i];
       if (push == nullptr) continue;
-      const int must = recovered_.in_log.contains(push) ? 1 : 0;
+      const auto known = recovered_.in_log.find(push);
+      const int must = known != recovered_.in_log.end() ? 1 : 0;
+      if (must == 1 && known->second != lsn) continue;
       candidates_[i] = nullptr;
       must_ -= must;
       found_[lsn] = push;
@@ -340,8 +342,9 @@ std::string ServerHistory::LifeEnds(const EndOfLife& end, const Recovered& recov
         "known and {} in progress; {} orders tried): {}\n",
         end.how, recovered.lsn, log_.size(), begun_.size(), search.tries(),
         Difference(recovered.rows, recovered.lsn));
-    for (const auto& [push, in_log] : recovered.in_log) {
-      text += fmt::format("  {} {}\n", push->ToString(), in_log ? "is in the log" : "is not");
+    for (const auto& [push, at] : recovered.in_log) {
+      text += fmt::format("  {} {}\n", push->ToString(),
+                          at == 0 ? "is not in the log" : fmt::format("has LSN {}", at));
     }
     for (auto it = log_.upper_bound(std::max<int64_t>(0, last_lsn() - 12)); it != log_.end();
          ++it) {

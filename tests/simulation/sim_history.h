@@ -31,9 +31,9 @@ struct EndOfLife {
 struct Recovered {
   int64_t lsn = 0;
   StoreRows rows;
-  // Of the pushes that Unsettled gave: whether each was in the log. A push that is missing here may
-  // have been or not.
-  std::map<PushRecord*, bool> in_log;
+  // Of the pushes that Unsettled gave: the LSN that the store says each has in the log; 0: it was
+  // not there. A push that is missing here may have been or not.
+  std::map<PushRecord*, int64_t> in_log;
 };
 
 class ServerHistory {

@@ -228,11 +228,11 @@ void SimServer::JudgeLife() {
   }
   for (PushRecord* push : unsettled) {
     if (history_.FollowsLost(*push, recovered.lsn)) {
-      recovered.in_log[push] = false;
+      recovered.in_log[push] = 0;
       continue;
     }
     StatusOr<PushReceipt> receipt = store_->Push(RequestOf(*push), Within(kPushLimitNs));
-    if (receipt.ok()) recovered.in_log[push] = receipt->repeated;
+    if (receipt.ok()) recovered.in_log[push] = receipt->repeated ? receipt->lsn : 0;
     again.emplace_back(push, std::move(receipt));
   }
   std::vector<PushRecord*> lost;
