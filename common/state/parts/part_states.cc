@@ -71,7 +71,7 @@ StatusOr<std::unique_ptr<PartStates>> PartStates::Open(const StateOptions& optio
                                                                               int64_t records) {
       spdlog::warn(
           "state of part {} in {}: the push log ends before {} records, or more, none of which had "
-          "been synced (at --state-sync always: none of which was acknowledged): {}",
+          "been synced (at --sync always: none of which was acknowledged): {}",
           part, folder.string(), records, Message(end));
     };
     of_part.on_set_aside = [part = part->part()](const std::filesystem::path& file,
