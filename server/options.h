@@ -44,8 +44,8 @@ struct ServerOptions {
   // once. 0: what descriptors there are but 256, and at most 4,096.
   int connections = 0;
   int connections_per_address = 64;
-  // Whether loopback's addresses have neither this bound nor one of the calls of all their
-  // connections together: all programs of a machine share them. Not, where tests attack.
+  // Loopback has no bound per address, of connections or of calls: all programs of a machine share
+  // it. False in tests that attack from loopback.
   bool loopback_is_free = true;
   // Bytes that a connection may have sent that belong to no call yet, for longer than a second;
   // those of an address and of all as below. Beyond: the one with most is shut down. 0: 1.25 times

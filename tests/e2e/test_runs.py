@@ -73,9 +73,10 @@ class InterfaceTest(CoraInTwoTest):
             self.assertEqual(0, rank.wait(), rank.text)
 
     def test_an_interface_that_is_not_there_is_named(self):
-        for rank in self.ranks("nosuch0"):
+        ranks = self.ranks("nosuch0")
+        for rank in ranks:
             self.assertEqual(1, rank.wait(), rank.text)
-            self.assertRegex(rank.text, r"rank \d: connecting the ranks: .*nosuch0")
+        self.assertRegex("".join(rank.text for rank in ranks), r"rank \d: connecting the ranks: .*nosuch0")
 
 
 class ConfigTest(CoraInTwoTest):

@@ -32,6 +32,7 @@ class SegmentCrashTest : public StoreTest {
     if (!Open().ok()) return;
     if (!store_->Create(Embedding()).ok()) return;
     created_ = true;
+    EXPECT_GE(store_->stats().lsn, static_cast<int64_t>(acknowledged_));
     acknowledged_ = static_cast<size_t>(store_->stats().lsn);
     while (acknowledged_ < pushes_.size()) {
       if (!store_->Push(pushes_[acknowledged_][0].request(), {}).ok()) return;
@@ -125,6 +126,7 @@ TEST_F(SegmentCrashTest, WhatAFailedSyncDroppedIsNotTrusted) {
       env_ = machine.Boot();
       ExpectWholeState();
       End(machine);
+      EXPECT_EQ("", machine.misuse());
     }));
   }
   EXPECT_GT(failed, 100);

@@ -132,8 +132,7 @@ StatusOr<std::unique_ptr<CatalogueFile>> OpenCatalogue(const Path& folder, const
   if (is_old && env.files().List(kept).ok()) {
     return DataLoss(
         "{} and {} are both there: an older build began a state of its own while that one was "
-        "being "
-        "converted; move away the one that does not belong to the other files",
+        "being converted; move away the one that does not belong to the other files",
         path.string(), kept.string());
   }
   if (is_old) return Convert(path, kept, path, graph, witness, env);

@@ -230,9 +230,10 @@ Status Store::Replay(const LogRecord& record) {
   if (found == tensors_.end() && record.tensor < next_tensor_) return OkStatus();  // it was dropped
   if (found == tensors_.end()) {
     return DataLoss(
-        "the push of LSN {} is to tensor number {}, which the catalogue has never given: it is an "
-        "older copy; restore a copy of the whole state folder",
-        record.lsn, record.tensor);
+        "{}: has never given tensor number {}, to which the push of LSN {} is: it is an older "
+        "copy, "
+        "or was cut; restore a copy of the whole state folder",
+        (options_.folder / "catalogue").string(), record.tensor, record.lsn);
   }
   const auto before = applied_before_.find(record.tensor);
   if (before != applied_before_.end() && record.lsn <= before->second) return OkStatus();

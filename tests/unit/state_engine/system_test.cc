@@ -187,7 +187,7 @@ TEST_F(FormatOneTest, PushToATensorThatTheCatalogueHasNeverGivenIsRefused) {
   for (int start = 0; start < 2; ++start) {
     const Status refused = Open();
     EXPECT_TRUE(absl::IsDataLoss(refused)) << ToString(refused);
-    EXPECT_THAT(Message(refused), HasSubstr("the catalogue has never given"));
+    EXPECT_THAT(Message(refused), HasSubstr("catalogue: has never given tensor number"));
   }
 }
 

@@ -135,7 +135,7 @@ class Replay {
       durable_ = std::max(durable_, header->durable_lsn);
       ahead = header->lsn > due_;
       if (ahead) break;
-      behind_ = 0;  // who wrote this knew where the log had ended
+      behind_ = 0;  // who wrote this, or copied it, knew where the log had ended
       if (header->lsn == due_) {
         HG_ASSIGN_OR_RETURN(const std::optional<LogRecord> record, reader.Body(*header));
         if (!record.has_value()) break;

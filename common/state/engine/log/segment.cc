@@ -48,13 +48,18 @@ StatusOr<std::optional<StoredSegment>> ReadHeader(const ReadableFile& file, int6
   return std::optional(stored);
 }
 
+std::string NameOf(int64_t number) { return fmt::format("{}{:06}", kPrefix, number); }
+
 int64_t RoundToBlocks(int64_t bytes) {
   return (bytes + kLogBlockBytes - 1) / kLogBlockBytes * kLogBlockBytes;
 }
 
 }  // namespace
 
-std::optional<int64_t> SegmentNumber(std::string_view name) { return NumberBehind(kPrefix, name); }
+std::optional<int64_t> SegmentNumber(std::string_view name) {
+  const std::optional<int64_t> number = NumberBehind(kPrefix, name);
+  return number.has_value() && NameOf(*number) == name ? number : std::nullopt;
+}
 
 StatusOr<std::optional<int64_t>> CatalogueSeenBySegment(const std::filesystem::path& path,
                                                         FileSystem& files) {
@@ -75,7 +80,7 @@ Status SegmentFolder::WriteBlock(WritableFile& file, int64_t offset,
 }
 
 std::filesystem::path SegmentFolder::PathOf(int64_t number) const {
-  return folder_ / fmt::format("{}{:06}", kPrefix, number);
+  return folder_ / NameOf(number);
 }
 
 StatusOr<SegmentFolder::Found> SegmentFolder::Open(const NamedSegments& named,
@@ -90,7 +95,7 @@ StatusOr<SegmentFolder::Found> SegmentFolder::Open(const NamedSegments& named,
   }
   for (const std::string& name : names) {
     const std::optional<int64_t> number = SegmentNumber(name);
-    if (!number.has_value() || PathOf(*number).filename() != name) continue;
+    if (!number.has_value()) continue;
     next_file_ = std::max(next_file_, *number + 1);
     const bool used = std::any_of(named.used.begin(), named.used.end(), [&](const auto& of) {
       return of.file == *number && of.epoch >= first_epoch;
@@ -179,22 +184,28 @@ Status SegmentFolder::AddUnnamed(const Segment& file, uint64_t first_epoch, Foun
   bool whole = false;
   HG_RETURN_IF_ERROR(ReadSegmentHeader(&segment, &whole));
   if (!whole) {
-    HG_RETURN_IF_ERROR(ReadDamaged(segment, first_epoch, found));
-    return AddWithoutHeader(std::move(segment), found);
+    HG_ASSIGN_OR_RETURN(const bool has_records, ReadDamaged(segment, first_epoch, found));
+    if (!has_records) return AddWithoutHeader(std::move(segment), found);
+    found->unknown.push_back(std::move(segment.path));
+    return OkStatus();
   }
   next_epoch_ = std::max(next_epoch_, segment.epoch + 1);
   (segment.epoch >= first_epoch ? found->segments : free_).push_back(std::move(segment));
   return OkStatus();
 }
 
-Status SegmentFolder::ReadDamaged(const Segment& segment, uint64_t first_epoch, Found* found) {
+StatusOr<bool> SegmentFolder::ReadDamaged(const Segment& segment, uint64_t first_epoch,
+                                          Found* found) {
+  bool has_records = false;
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file,
                       env_.files().OpenToRead(segment.path));
-  return VisitHeaders(*file, kLogBlockBytes, segment.bytes, [&](const auto& header) {
+  HG_RETURN_IF_ERROR(VisitHeaders(*file, kLogBlockBytes, segment.bytes, [&](const auto& header) {
     next_epoch_ = std::max(next_epoch_, header.epoch + 1);
     if (header.epoch < first_epoch) return;
+    has_records = true;
     found->durable_lsn = std::max(found->durable_lsn, header.durable_lsn);
-  });
+  }));
+  return has_records;
 }
 
 Status SegmentFolder::ReadSegmentHeader(Segment* segment, bool* whole) const {

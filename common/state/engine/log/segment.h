@@ -100,7 +100,9 @@ class SegmentFolder {
   [[nodiscard]] Status AddWithoutHeader(Segment segment, Found* found);
   [[nodiscard]] StatusOr<bool> IsBegun(const Segment& segment) const;
   [[nodiscard]] Status ReadSegmentHeader(Segment* segment, bool* whole) const;
-  [[nodiscard]] Status ReadDamaged(const Segment& segment, uint64_t first_epoch, Found* found);
+  // Whether it has records from that epoch on.
+  [[nodiscard]] StatusOr<bool> ReadDamaged(const Segment& segment, uint64_t first_epoch,
+                                           Found* found);
   [[nodiscard]] std::filesystem::path PathOf(int64_t number) const;
   [[nodiscard]] StatusOr<Segment> OpenFile(int64_t file_bytes);
   [[nodiscard]] static Status WriteBlock(WritableFile& file, int64_t offset,

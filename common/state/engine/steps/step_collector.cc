@@ -45,7 +45,7 @@ Status StepCollector::Check(const SyncStep& step, PushKind kind, int64_t bytes,
   if (!IsOfRun(step)) {  // those of the run before are given up
     for (const auto& push : Waiting()) free += push->bytes;
   }
-  return bytes <= free ? OkStatus() : DoesNotFit(step, bytes, free, memory.most());
+  return bytes <= free ? OkStatus() : DoesNotFit(step, bytes, free, memory);
 }
 
 bool StepCollector::IsDue(const SyncStep& step) const {
@@ -63,14 +63,16 @@ bool StepCollector::Completes(const SyncStep& step) const {
 }
 
 Status StepCollector::DoesNotFit(const SyncStep& step, int64_t bytes, int64_t free,
-                                 int64_t most) const {
+                                 const WaitingBytes& memory) const {
+  const int64_t most = memory.most();
   int64_t of_step = bytes;
   const auto same = waiting_.find(step.step);
   if (IsOfRun(step) && same != waiting_.end()) {
     for (const auto& [rank, push] : same->second.pushes) of_step += push->bytes;
   }
   std::string waits = IsOfRun(step) ? Missing() : "";
-  if (waits.empty() && of_step <= most) waits = "steps of other tensors wait, or of other parts";
+  if (waits.empty() && memory.free() < most)
+    waits = "steps of other tensors wait, or of other parts";
   const std::string what =
       of_step > most
           ? fmt::format(

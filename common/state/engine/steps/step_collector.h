@@ -86,7 +86,7 @@ class StepCollector {
   [[nodiscard]] bool Completes(const SyncStep& step) const;
   // `free` of `most` bytes are free for it.
   [[nodiscard]] Status DoesNotFit(const SyncStep& step, int64_t bytes, int64_t free,
-                                  int64_t most) const;
+                                  const WaitingBytes& memory) const;
   [[nodiscard]] int64_t DueStep() const;  // requires that something waits or a run has started
   // Chunks of the rank that are there.
   [[nodiscard]] static bool HasAll(const ByRank& pushes, int32_t rank);
