@@ -139,6 +139,7 @@ struct Server::State {
         connections(ToTableOptions(options)),
         guard(&connections, ToConnectionBounds(options)),
         keeper("hg-keeper", std::chrono::seconds(0), [this] { return KeepHouse(); }),
+        trimming("hg-trimmer", std::chrono::seconds(0), [this] { return TrimMemory(); }),
         unknown(&connections),
         health(kServiceNames, &connections) {
     buffers->OnChange([this] { keeper.Wake(); });
@@ -151,6 +152,8 @@ struct Server::State {
   void Stop();
   // What is done beside the calls; after how long it is to be done again at the latest.
   std::chrono::nanoseconds KeepHouse();
+  // The same of what may take long.
+  std::chrono::nanoseconds TrimMemory();
 
   // Why it takes no calls; empty: it does.
   [[nodiscard]] std::string WhyNotReady() const;
@@ -186,6 +189,7 @@ struct Server::State {
   ConnectionTable connections;
   ConnectionGuard guard;
   RepeatedWork keeper;
+  RepeatedWork trimming;
   UnknownMethods unknown;
   HealthService health;
   ServerParts figures;
@@ -272,10 +276,15 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
   stats.Mark(now);
   log.LogLeft(now);
   if (peers != nullptr) peers->ForgetOld();
-  trimmer.Trim(now, dispatcher.in_flight() == 0, guard.shut(), *buffers);
   std::chrono::nanoseconds pause = std::min<std::chrono::nanoseconds>(kPause, guard.Look(now));
   if (memory_is_waited_for || calls_wait || draining) pause = kPauseInNeed;
   return std::min(pause, pulse.Beat(now));
+}
+
+// To give gigabytes back takes a second. The keeper has to look at the connections meanwhile.
+std::chrono::nanoseconds Server::State::TrimMemory() {
+  trimmer.Trim(MemoryTrimmer::Clock::now(), dispatcher.in_flight() == 0, guard.shut(), *buffers);
+  return MemoryTrimmer::kSoon / 2;
 }
 
 Status Server::State::OpenState(const ServerOptions& options) {

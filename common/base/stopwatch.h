@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include <time.h>
+
 namespace halograph {
 
 // Runs from its making. For one thread; reading it is thread-safe.
@@ -26,5 +28,13 @@ class Stopwatch {
 
   Clock::time_point start_ = Clock::now();
 };
+
+// What the calling thread has had of the processors so far: not when it waited, nor when others
+// ran.
+[[nodiscard]] inline std::chrono::nanoseconds ProcessorTimeOfThread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 
 }  // namespace halograph

@@ -4,18 +4,9 @@
 #include <iterator>
 #include <utility>
 
-#include <time.h>
+#include "common/base/stopwatch.h"
 
 namespace halograph {
-namespace {
-
-std::chrono::nanoseconds ProcessorTimeOfThread() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-}  // namespace
 
 PageWorker::PageWorker() : thread_([this] { Run(); }) {}
 

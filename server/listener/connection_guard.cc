@@ -14,7 +14,7 @@ std::chrono::nanoseconds ConnectionGuard::Look(Clock::time_point now) {
   Tell();
   if (table_.empty()) return std::chrono::hours(1);  // the first one wakes whoever looks
   if (now < due_) return due_ - now;
-  const Clock::time_point begin = Clock::now();
+  const std::chrono::nanoseconds before = thread_time_();
   const std::vector<Offender> offenders = ChooseOffenders(table_.Look(now), bounds_);
   if (!offenders.empty()) {
     example_ = offenders.front();
@@ -22,7 +22,7 @@ std::chrono::nanoseconds ConnectionGuard::Look(Clock::time_point now) {
     table_.Shut(offenders);
   }
   const auto rest =
-      std::max<std::chrono::nanoseconds>(kPace, kRestPerLook * (Clock::now() - begin));
+      std::max<std::chrono::nanoseconds>(kPace, kRestPerLook * (thread_time_() - before));
   due_ = now + rest;
   Tell();
   return rest;

@@ -4,9 +4,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "common/base/line_limit.h"
+#include "common/base/stopwatch.h"
 #include "server/listener/connection_rules.h"
 #include "server/listener/connection_table.h"
 
@@ -16,14 +19,17 @@ class ConnectionGuard {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Between two looks while there are connections, at least, and 20 times what a look takes: what a
-  // connection may send meanwhile is beyond the bounds.
+  // Between two looks while there are connections, at least, and 20 times what a look takes of a
+  // processor: what a connection may send meanwhile is beyond the bounds. A look that had to wait,
+  // as it may when many attack, must not be followed by a long rest.
   static constexpr std::chrono::milliseconds kPace{50};
   static constexpr int kRestPerLook = 20;
 
+  using ThreadTime = std::function<std::chrono::nanoseconds()>;
   // `table` outlives it.
-  ConnectionGuard(ConnectionTable* table, ConnectionBounds bounds)
-      : table_(*table), bounds_(bounds) {}
+  ConnectionGuard(ConnectionTable* table, ConnectionBounds bounds,
+                  ThreadTime thread_time = ProcessorTimeOfThread)
+      : table_(*table), bounds_(bounds), thread_time_(std::move(thread_time)) {}
 
   // One look, if it is due; after how long the next is. What it ends is logged, at most once a
   // second.
@@ -36,6 +42,7 @@ class ConnectionGuard {
 
   ConnectionTable& table_;
   const ConnectionBounds bounds_;
+  const ThreadTime thread_time_;
   Clock::time_point due_;
   LineLimit lines_{1};
   int64_t told_ = 0;  // of those that were shut by a rule
