@@ -20,8 +20,6 @@ namespace {
 using grpc::StatusCode;
 using testing::HasSubstr;
 
-constexpr char kPush[] = "/halograph.v1.KVService/Push";
-constexpr char kCreateTensor[] = "/halograph.v1.KVService/CreateTensor";
 constexpr char kListTensors[] = "/halograph.v1.KVService/ListTensors";
 constexpr char kSnapshotTensors[] = "/halograph.v1.KVService/SnapshotTensors";
 constexpr char kRestoreSnapshot[] = "/halograph.v1.KVService/RestoreSnapshot";

@@ -25,6 +25,8 @@ inline constexpr char kColumnSums[] = "/halograph.v1.GraphService/ColumnSums";
 inline constexpr char kExtract[] = "/halograph.v1.GraphService/Extract";
 inline constexpr char kReadTopology[] = "/halograph.v1.GraphService/ReadTopology";
 inline constexpr char kPull[] = "/halograph.v1.KVService/Pull";
+inline constexpr char kPush[] = "/halograph.v1.KVService/Push";
+inline constexpr char kCreateTensor[] = "/halograph.v1.KVService/CreateTensor";
 inline constexpr char kReadTaskSet[] = "/halograph.v1.KVService/ReadTaskSet";
 inline constexpr char kStats[] = "/halograph.v1.AdminService/Stats";
 
