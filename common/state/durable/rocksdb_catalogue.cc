@@ -9,6 +9,16 @@
 #include "common/state/durable/rocksdb_status.h"
 
 namespace halograph {
+namespace {
+
+// A damaged file, and one that is missing, have the same cure.
+Status ToStatus(const rocksdb::Status& status, const std::string& folder) {
+  if (!status.IsCorruption() && !status.IsPathNotFound()) return FromRocksDb(status, folder);
+  return DataLoss("{}: restore a copy of the whole state folder: RocksDB: {}", folder,
+                  status.ToString());
+}
+
+}  // namespace
 
 StatusOr<std::map<std::string, std::string>> ReadRocksDbCatalogue(
     const std::filesystem::path& folder) {
@@ -22,19 +32,15 @@ StatusOr<std::map<std::string, std::string>> ReadRocksDbCatalogue(
   // Every write was synced: a damaged record before the last is damage, and not the end of the log.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::DB* opened = nullptr;
-  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, folder.string(), &opened);
-  if (status.IsPathNotFound()) {
-    return DataLoss("{}: a file is missing: restore a copy of the whole state folder: {}",
-                    folder.string(), status.ToString());
-  }
-  HG_RETURN_IF_ERROR(FromRocksDb(status, folder.string()));
+  HG_RETURN_IF_ERROR(
+      ToStatus(rocksdb::DB::OpenForReadOnly(options, folder.string(), &opened), folder.string()));
   const std::unique_ptr<rocksdb::DB> db(opened);
   std::map<std::string, std::string> entries;
   const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(rocksdb::ReadOptions()));
   for (at->SeekToFirst(); at->Valid(); at->Next()) {
     entries[at->key().ToString()] = at->value().ToString();
   }
-  HG_RETURN_IF_ERROR(FromRocksDb(at->status(), folder.string()));
+  HG_RETURN_IF_ERROR(ToStatus(at->status(), folder.string()));
   return entries;
 }
 

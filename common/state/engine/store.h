@@ -130,7 +130,7 @@ class Store : public StateStore {
   // Sets the rows of all tensors to their beginning, and to the images in the files.
   [[nodiscard]] Status LoadRows(const std::vector<int64_t>& files, const TensorMap& tensors);
   [[nodiscard]] Status OpenLog();
-  [[nodiscard]] Status Replay(const LogRecord& record);
+  [[nodiscard]] Status Replay(const LogRecord& record, uint32_t next_tensor);
 
   // store_waiting.cc
   // A replay came to `push`, or to one that is not synchronous: null. Leaves out, the first time,
@@ -341,7 +341,6 @@ class Store : public StateStore {
   int64_t last_lsn_ = 0;
   const std::shared_ptr<WaitingBytes> waiting_;
   int64_t waiting_bytes_ = 0;        // of it
-  uint32_t next_tensor_ = 0;         // at the start: numbers below it were given
   std::optional<GivenUp> left_out_;  // of a start that begins again
   GivenUp given_up_;                 // by a start
   bool rows_lack_steps_ = false;     // that were left out, and were complete

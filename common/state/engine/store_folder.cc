@@ -15,7 +15,7 @@ namespace {
 
 using Path = std::filesystem::path;
 
-constexpr std::string_view kFilePrefix = "checkpoint-";
+constexpr NumberedName kFileName = {"checkpoint-", 8};
 constexpr std::string_view kTemporary = ".tmp";
 
 // None if there is no such folder.
@@ -25,25 +25,19 @@ StatusOr<std::vector<std::string>> NamesIn(const Path& folder, FileSystem& files
   return names;
 }
 
-std::string FileName(int64_t number) { return fmt::format("{}{:08}", kFilePrefix, number); }
-
-// The number in the name of a checkpoint's file. Null: it is none, as one with other digits.
-std::optional<int64_t> FileNumber(std::string_view name) {
-  const std::optional<int64_t> number = NumberBehind(kFilePrefix, name);
-  return number.has_value() && FileName(*number) == name ? number : std::nullopt;
-}
-
 // What the log and the checkpoints say of the catalogue, which was there before them.
 struct Witness {
-  Path path;               // of the file that saw the latest write; empty: there are no files
-  int64_t generation = 0;  // which; 0: files of an older build alone are there
+  Path path;                    // of the file that saw the latest write; empty: there are no files
+  int64_t generation = 0;       // which; 0: files of an older build alone are there
+  int64_t last_checkpoint = 0;  // the largest number of a file; 0: there is none
 };
 
 StatusOr<Witness> FindWitness(const Path& folder, FileSystem& files) {
   Witness witness;
   const auto hear = [&](const Path& path, std::optional<int64_t> seen) {
     if (witness.path.empty() || seen.value_or(0) > witness.generation) {
-      witness = {path, seen.value_or(0)};
+      witness.path = path;
+      witness.generation = seen.value_or(0);
     }
   };
   HG_ASSIGN_OR_RETURN(const std::vector<std::string> segments, NamesIn(folder / "log", files));
@@ -55,7 +49,9 @@ StatusOr<Witness> FindWitness(const Path& folder, FileSystem& files) {
   }
   HG_ASSIGN_OR_RETURN(const auto checkpoints, NamesIn(folder / "checkpoints", files));
   for (const std::string& name : checkpoints) {
-    if (!FileNumber(name).has_value()) continue;
+    const std::optional<int64_t> number = kFileName.Number(name);
+    if (!number.has_value()) continue;
+    witness.last_checkpoint = std::max(witness.last_checkpoint, *number);
     const Path path = folder / "checkpoints" / name;
     HG_ASSIGN_OR_RETURN(const auto seen, CatalogueSeenByCheckpoint(path, files));
     hear(path, seen);
@@ -72,21 +68,17 @@ Status Missing(const Path& catalogue, const Witness& witness) {
 
 // The end of an older build's catalogue may be cut without a trace in it. Then there are later
 // checkpoints than it names; earlier ones are those that the build had not yet removed.
-Status CheckNamesAll(const Path& old, const std::map<std::string, std::string>& entries,
-                     FileSystem& files) {
-  HG_ASSIGN_OR_RETURN(const std::set<int64_t> named, StateCatalogue::FilesNamedByOld(entries));
+Status CheckNamesLatest(const Path& old, const CatalogueFile::Values& values,
+                        const Witness& witness) {
+  HG_ASSIGN_OR_RETURN(const std::set<int64_t> named, StateCatalogue::FilesNamed(values));
   const int64_t last = named.empty() ? 0 : *named.rbegin();
-  const Path checkpoints = old.parent_path() / "checkpoints";
-  HG_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(checkpoints, files));
-  for (const std::string& name : names) {
-    if (FileNumber(name).value_or(0) <= last) continue;
-    return DataLoss(
-        "{}: the catalogue of an older build names no checkpoint as late as {}: it was cut, or is "
-        "an older copy: restore a copy of the whole state folder. Or that build ended, or failed, "
-        "while it made this checkpoint: then move the file out of the folder, and start again",
-        old.string(), (checkpoints / name).string());
-  }
-  return OkStatus();
+  if (witness.last_checkpoint <= last) return OkStatus();
+  const Path latest = old.parent_path() / "checkpoints" / kFileName.Of(witness.last_checkpoint);
+  return DataLoss(
+      "{}: the catalogue of an older build names no checkpoint as late as {}: it was cut, or is an "
+      "older copy: restore a copy of the whole state folder. Or that build ended, or failed, while "
+      "it made this checkpoint: then move the file out of the folder, and start again",
+      old.string(), latest.string());
 }
 
 // The catalogue of an older build is read once, and kept aside in `kept`.
@@ -110,7 +102,7 @@ StatusOr<std::unique_ptr<CatalogueFile>> Convert(const Path& old, const Path& ke
   if (!entries.empty() || !witness.path.empty()) {
     HG_ASSIGN_OR_RETURN(values, StateCatalogue::Converted(entries));
     HG_RETURN_IF_ERROR(StateCatalogue::CheckWhose(values, graph));
-    HG_RETURN_IF_ERROR(CheckNamesAll(old, entries, files));
+    HG_RETURN_IF_ERROR(CheckNamesLatest(old, values, witness));
   }
   // Two names change, one behind the other, and what takes room comes before.
   const Path made = catalogue.string() + ".new";
@@ -154,7 +146,7 @@ StatusOr<std::unique_ptr<CatalogueFile>> OpenCatalogue(const Path& folder, const
 }  // namespace
 
 Path Store::FilePath(int64_t number) const {
-  return options_.folder / "checkpoints" / FileName(number);
+  return options_.folder / "checkpoints" / kFileName.Of(number);
 }
 
 Status Store::OpenFolder() {
@@ -167,7 +159,7 @@ Status Store::OpenFolder() {
 }
 
 // Files of checkpoints that nothing names. What a process left that ended while it wrote or removed
-// them is removed, as far as the catalogue tells; nothing else is.
+// them is removed, as far as the catalogue tells; nothing else is. What is no segment is set aside.
 Status Store::ClearLeftFiles() {
   const Path folder = options_.folder / "checkpoints";
   HG_ASSIGN_OR_RETURN(const LeftFiles left, catalogue_->Left());
@@ -177,7 +169,7 @@ Status Store::ClearLeftFiles() {
   for (const std::string& name : names) {
     const std::string_view whole = name;
     const bool temporary = whole.ends_with(kTemporary);
-    const auto number = FileNumber(temporary ? whole.substr(0, whole.size() - 4) : whole);
+    const auto number = kFileName.Number(temporary ? whole.substr(0, whole.size() - 4) : whole);
     if (number.has_value() && !temporary && named_files_.contains(*number)) continue;
     if (number.has_value()) next_file_ = std::max(next_file_, *number + 1);
     if (number.has_value() && temporary) {
@@ -190,6 +182,7 @@ Status Store::ClearLeftFiles() {
     }
   }
   RemoveUnusedFiles();
+  for (const Path& file : log_->unknown()) SetAside(file);
   return OkStatus();
 }
 

@@ -87,7 +87,6 @@ Status Store::Begin() {
 
 Status Store::LoadTensors() {
   HG_ASSIGN_OR_RETURN(const std::vector<CatalogueTensor> tensors, catalogue_->Tensors());
-  HG_ASSIGN_OR_RETURN(next_tensor_, catalogue_->NextNumber());
   HG_RETURN_IF_ERROR(RemoveRowSpace());
   HG_RETURN_IF_ERROR(MakeTensors(tensors, &memory_bytes_, &tensors_));
   return OkStatus();
@@ -200,7 +199,6 @@ Status Store::OpenLog() {
   options.accept_loss = options_.accept_loss;
   options.on_loss = options_.on_loss;
   options.on_unsynced_loss = options_.on_unsynced_loss;
-  options.on_unknown = [this](const std::filesystem::path& file) { SetAside(file); };
   options.on_failure = options_.on_failure;
   if (options_.on_sync != nullptr) {
     options.on_sync = [this](int64_t ns) { options_.on_sync(graph_.part, ns); };
@@ -209,30 +207,31 @@ Status Store::OpenLog() {
   LogStart start;
   start.first_epoch = checkpoint_.first_epoch;
   HG_ASSIGN_OR_RETURN(start.segments, catalogue_->Segments());
+  HG_ASSIGN_OR_RETURN(const uint32_t next_tensor, catalogue_->NextNumber());
   start.first_lsn = checkpoint_.first_lsn;
   start.last_lsn = checkpoint_.lsn;
   start.durable_lsn = std::max(checkpoint_.lsn, synced);
   last_lsn_ = checkpoint_.lsn;
-  const LogReader replay = {[this](const LogRecord& record) { return Replay(record); },
-                            [this] { return EndReplay(); }};
+  const LogReader replay = {
+      [this, next_tensor](const LogRecord& record) { return Replay(record, next_tensor); },
+      [this] { return EndReplay(); }};
   HG_ASSIGN_OR_RETURN(log_, PushLog::Open(options, start, *catalogue_, env_, replay));
   last_lsn_ = log_->stats().last_lsn;
   return OkStatus();
 }
 
-Status Store::Replay(const LogRecord& record) {
+Status Store::Replay(const LogRecord& record, uint32_t next_tensor) {
   if (record.lsn > checkpoint_.lsn) {
     last_lsn_ = record.lsn;
     clients_.Take(record);
   }
   if (record.registers) return OkStatus();
   const auto found = tensors_.find(record.tensor);
-  if (found == tensors_.end() && record.tensor < next_tensor_) return OkStatus();  // it was dropped
   if (found == tensors_.end()) {
+    if (record.tensor < next_tensor) return OkStatus();  // it was dropped
     return DataLoss(
         "{}: has never given tensor number {}, to which the push of LSN {} is: it is an older "
-        "copy, "
-        "or was cut; restore a copy of the whole state folder",
+        "copy, or was cut; restore a copy of the whole state folder",
         (options_.folder / "catalogue").string(), record.tensor, record.lsn);
   }
   const auto before = applied_before_.find(record.tensor);

@@ -70,8 +70,9 @@ StatusOr<std::unique_ptr<PartStates>> PartStates::Open(const StateOptions& optio
     of_part.on_unsynced_loss = [part = part->part(), folder = of_part.folder](const Status& end,
                                                                               int64_t records) {
       spdlog::warn(
-          "state of part {} in {}: the push log ends before {} records, or more, and nothing shows "
-          "that they were synced. A power loss leaves it so, or damage of the newest records: {}",
+          "state of part {} in {}: {} records of the push log are gone, or more, and nothing shows "
+          "that they were synced. A power loss leaves it so; if there was none, look at the disk: "
+          "{}",
           part, folder.string(), records, Message(end));
     };
     of_part.on_set_aside = [part = part->part()](const std::filesystem::path& file,

@@ -32,18 +32,6 @@ StatusOr<Json> ConvertSnapshot(const std::string& key, Json snapshot,
 
 }  // namespace
 
-StatusOr<std::set<int64_t>> StateCatalogue::FilesNamedByOld(
-    const std::map<std::string, std::string>& old) {
-  std::set<int64_t> named;
-  for (const auto& [key, text] : old) {
-    if (key != "checkpoint" && !key.starts_with("snapshot/")) continue;
-    HG_ASSIGN_OR_RETURN(const Json json, ParseOld(key, text));
-    HG_ASSIGN_OR_RETURN(const std::vector<int64_t> files, GetInts(json, "files", key));
-    named.insert(files.begin(), files.end());
-  }
-  return named;
-}
-
 StatusOr<CatalogueFile::Values> StateCatalogue::Converted(
     const std::map<std::string, std::string>& old) {
   CatalogueFile::Values values;

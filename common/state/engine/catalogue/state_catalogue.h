@@ -53,10 +53,9 @@ class StateCatalogue : public SegmentNames {
   // a key whose value makes no sense.
   [[nodiscard]] static StatusOr<CatalogueFile::Values> Converted(
       const std::map<std::string, std::string>& values);
-  // The checkpoint files that the older build's `values` name, for its checkpoint and snapshots.
-  // DataLoss, likewise.
-  [[nodiscard]] static StatusOr<std::set<int64_t>> FilesNamedByOld(
-      const std::map<std::string, std::string>& values);
+  // The files of checkpoints that `values` name, for the checkpoint and snapshots. DataLoss,
+  // likewise.
+  [[nodiscard]] static StatusOr<std::set<int64_t>> FilesNamed(const CatalogueFile::Values& values);
   // As Check, of `values`.
   [[nodiscard]] static Status CheckWhose(const CatalogueFile::Values& values,
                                          const StateGraph& graph);

@@ -67,9 +67,7 @@ Status PushLog::Begin(const LogStart& start, const LogReader& replay) {
                                                  env_.files(), counted));
   HG_RETURN_IF_ERROR(replay.end());
   HG_RETURN_IF_ERROR(CheckLoss(found, log));
-  for (const std::filesystem::path& file : found.unknown) {
-    if (options_.on_unknown != nullptr) options_.on_unknown(file);
-  }
+  unknown_ = std::move(found.unknown);
   segments_.assign(std::make_move_iterator(log.segments.begin()),
                    std::make_move_iterator(log.segments.end()));
   last_lsn_ = released_lsn_ = written_lsn_ =

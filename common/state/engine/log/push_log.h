@@ -36,8 +36,6 @@ struct PushLogOptions {
   bool accept_loss = false;
   std::function<void(const Status& damage, int64_t pushes)> on_loss = nullptr;  // StateOptions'
   std::function<void(const Status& end, int64_t records)> on_unsynced_loss = nullptr;  // likewise
-  // Told by Open, when all else was read, of a file with the name of a segment that is none.
-  std::function<void(const std::filesystem::path& file)> on_unknown = nullptr;
   std::function<void(const Status& reason, bool readable)> on_failure = nullptr;  // StateOptions'
   std::function<void(int64_t ns)> on_sync = nullptr;  // the same, of this part
 };
@@ -101,6 +99,8 @@ class PushLog {
     int64_t pushes = 0;
   };
   [[nodiscard]] const Loss& loss() const { return loss_; }
+  // Files with the name of a segment that Open found to be none.
+  [[nodiscard]] const std::vector<std::filesystem::path>& unknown() const { return unknown_; }
 
   // Unavailable naming what failed; OK as long as nothing did.
   [[nodiscard]] Status failure() const;
@@ -145,7 +145,8 @@ class PushLog {
   SegmentFolder folder_;
   std::unique_ptr<BlockWriter> blocks_;  // at kAlways; of the thread that writes
 
-  Loss loss_;                               // of Open
+  Loss loss_;  // of Open
+  std::vector<std::filesystem::path> unknown_;
   const std::unique_ptr<Monitor> monitor_;  // of all below
   std::vector<LogRecord*> queue_;
   int64_t last_lsn_ = 0;      // given

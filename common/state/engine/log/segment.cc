@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kSegmentMagic = 0x3147455347414c48;  // "HLAGSEG1"
 constexpr uint32_t kVersion = 2;
-constexpr std::string_view kPrefix = "segment-";
+constexpr NumberedName kName = {"segment-", 6};
 
 struct StoredSegment {
   uint64_t checksum;  // XXH3-64 of all that follows
@@ -48,7 +48,18 @@ StatusOr<std::optional<StoredSegment>> ReadHeader(const ReadableFile& file, int6
   return std::optional(stored);
 }
 
-std::string NameOf(int64_t number) { return fmt::format("{}{:06}", kPrefix, number); }
+// Whether a process has made the file, and ended, or failed, before its header was on the disk: of
+// its first block only zeros may be there, or a part of the header.
+StatusOr<bool> IsBegun(const ReadableFile& file, int64_t file_bytes, uint64_t stamp) {
+  std::array<std::byte, kLogBlockBytes> block = {};
+  const auto bytes = static_cast<size_t>(std::min(file_bytes, kLogBlockBytes));
+  HG_RETURN_IF_ERROR(file.ReadAt(0, std::span(block).first(bytes)));
+  StoredSegment begun;
+  std::memcpy(&begun, block.data(), sizeof(begun));
+  return begun.magic == kSegmentMagic || begun.stamp == stamp ||
+         std::all_of(block.begin(), block.end(),
+                     [](std::byte byte) { return byte == std::byte(); });
+}
 
 int64_t RoundToBlocks(int64_t bytes) {
   return (bytes + kLogBlockBytes - 1) / kLogBlockBytes * kLogBlockBytes;
@@ -56,10 +67,7 @@ int64_t RoundToBlocks(int64_t bytes) {
 
 }  // namespace
 
-std::optional<int64_t> SegmentNumber(std::string_view name) {
-  const std::optional<int64_t> number = NumberBehind(kPrefix, name);
-  return number.has_value() && NameOf(*number) == name ? number : std::nullopt;
-}
+std::optional<int64_t> SegmentNumber(std::string_view name) { return kName.Number(name); }
 
 StatusOr<std::optional<int64_t>> CatalogueSeenBySegment(const std::filesystem::path& path,
                                                         FileSystem& files) {
@@ -80,7 +88,7 @@ Status SegmentFolder::WriteBlock(WritableFile& file, int64_t offset,
 }
 
 std::filesystem::path SegmentFolder::PathOf(int64_t number) const {
-  return folder_ / NameOf(number);
+  return folder_ / kName.Of(number);
 }
 
 StatusOr<SegmentFolder::Found> SegmentFolder::Open(const NamedSegments& named,
@@ -105,10 +113,11 @@ StatusOr<SegmentFolder::Found> SegmentFolder::Open(const NamedSegments& named,
     file.path = folder_ / name;
     file.number = *number;
     if (!named.known) {
-      HG_RETURN_IF_ERROR(AddUnnamed(file, first_epoch, &found));
+      HG_RETURN_IF_ERROR(AddUnnamed(std::move(file), first_epoch, &found));
       continue;
     }
-    HG_RETURN_IF_ERROR(AddFree(std::move(file), &found));
+    HG_ASSIGN_OR_RETURN(const Beginning beginning, ReadBeginning(&file));
+    AddLeft(std::move(file), beginning, &found);
   }
   std::sort(found.segments.begin(), found.segments.end(),
             [](const Segment& a, const Segment& b) { return a.epoch < b.epoch; });
@@ -119,16 +128,16 @@ Status SegmentFolder::AddNamed(const NamedSegment& named, Found* found) const {
   Segment segment;
   segment.path = PathOf(named.file);
   segment.number = named.file;
-  bool whole = false;
-  const Status read = ReadSegmentHeader(&segment, &whole);
+  const StatusOr<Beginning> beginning = ReadBeginning(&segment);
+  const bool missing = absl::IsNotFound(beginning.status());
   std::string wrong;
-  if (absl::IsNotFound(read)) {
+  if (missing) {
     wrong = "the segment is missing";
   } else {
-    HG_RETURN_IF_ERROR(read);
+    HG_RETURN_IF_ERROR(beginning.status());
     if (segment.bytes < named.bytes) {
       wrong = fmt::format("has {} of the {} bytes of the segment", segment.bytes, named.bytes);
-    } else if (!whole || segment.epoch != named.epoch) {
+    } else if (*beginning != Beginning::kWhole || segment.epoch != named.epoch) {
       wrong = "the header of the segment is damaged";
     }
   }
@@ -136,61 +145,33 @@ Status SegmentFolder::AddNamed(const NamedSegment& named, Found* found) const {
     found->damage = DataLoss("{}: {}: the catalogue names it as a part of the push log",
                              segment.path.string(), wrong);
   }
-  if (absl::IsNotFound(read)) return OkStatus();
+  if (missing) return OkStatus();
   segment.epoch = named.epoch;  // which its records have, each with a checksum of its own
   segment.end = kLogBlockBytes;
   found->segments.push_back(std::move(segment));
   return OkStatus();
 }
 
-// What a use left that ended, or a process that ended before its header was on the disk.
-Status SegmentFolder::AddFree(Segment segment, Found* found) {
-  bool whole = false;
-  HG_RETURN_IF_ERROR(ReadSegmentHeader(&segment, &whole));  // of another state, it is not free
-  if (whole) {
-    free_.push_back(std::move(segment));
-    return OkStatus();
-  }
-  return AddWithoutHeader(std::move(segment), found);
-}
-
-Status SegmentFolder::AddWithoutHeader(Segment segment, Found* found) {
-  HG_ASSIGN_OR_RETURN(const bool begun, IsBegun(segment));
-  if (begun) {
-    free_.push_back(std::move(segment));
-  } else {
+// What a use left that ended, or a process that ended before its header was on the disk, is free.
+void SegmentFolder::AddLeft(Segment segment, Beginning beginning, Found* found) {
+  if (beginning == Beginning::kOther) {
     found->unknown.push_back(std::move(segment.path));
+  } else {
+    free_.push_back(std::move(segment));
   }
-  return OkStatus();
-}
-
-// Whether a process has made the file, and ended, or failed, before its header was on the disk.
-StatusOr<bool> SegmentFolder::IsBegun(const Segment& segment) const {
-  std::array<std::byte, kLogBlockBytes> block = {};
-  const auto bytes = static_cast<size_t>(std::min(segment.bytes, kLogBlockBytes));
-  HG_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file,
-                      env_.files().OpenToRead(segment.path));
-  HG_RETURN_IF_ERROR(file->ReadAt(0, std::span(block).first(bytes)));
-  uint64_t magic = 0;
-  std::memcpy(&magic, block.data() + offsetof(StoredSegment, magic), sizeof(magic));
-  return magic == kSegmentMagic || std::all_of(block.begin(), block.end(),
-                                               [](std::byte byte) { return byte == std::byte(); });
 }
 
 // Of a state that an older build left, which named no segments. A header may never have come to the
 // disk, or was damaged since: then what its records say counts still.
-Status SegmentFolder::AddUnnamed(const Segment& file, uint64_t first_epoch, Found* found) {
-  Segment segment = file;
-  bool whole = false;
-  HG_RETURN_IF_ERROR(ReadSegmentHeader(&segment, &whole));
-  if (!whole) {
-    HG_ASSIGN_OR_RETURN(const bool has_records, ReadDamaged(segment, first_epoch, found));
-    if (!has_records) return AddWithoutHeader(std::move(segment), found);
-    found->unknown.push_back(std::move(segment.path));
+Status SegmentFolder::AddUnnamed(Segment segment, uint64_t first_epoch, Found* found) {
+  HG_ASSIGN_OR_RETURN(const Beginning beginning, ReadBeginning(&segment));
+  if (beginning == Beginning::kWhole) {
+    next_epoch_ = std::max(next_epoch_, segment.epoch + 1);
+    (segment.epoch >= first_epoch ? found->segments : free_).push_back(std::move(segment));
     return OkStatus();
   }
-  next_epoch_ = std::max(next_epoch_, segment.epoch + 1);
-  (segment.epoch >= first_epoch ? found->segments : free_).push_back(std::move(segment));
+  HG_ASSIGN_OR_RETURN(const bool has_records, ReadDamaged(segment, first_epoch, found));
+  AddLeft(std::move(segment), has_records ? Beginning::kOther : beginning, found);
   return OkStatus();
 }
 
@@ -208,12 +189,15 @@ StatusOr<bool> SegmentFolder::ReadDamaged(const Segment& segment, uint64_t first
   return has_records;
 }
 
-Status SegmentFolder::ReadSegmentHeader(Segment* segment, bool* whole) const {
+StatusOr<SegmentFolder::Beginning> SegmentFolder::ReadBeginning(Segment* segment) const {
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file,
                       env_.files().OpenToRead(segment->path));
   HG_ASSIGN_OR_RETURN(segment->bytes, file->Size());
   HG_ASSIGN_OR_RETURN(const std::optional<StoredSegment> stored, ReadHeader(*file, segment->bytes));
-  if (!stored.has_value()) return OkStatus();
+  if (!stored.has_value()) {
+    HG_ASSIGN_OR_RETURN(const bool begun, IsBegun(*file, segment->bytes, stamp_));
+    return begun ? Beginning::kBegun : Beginning::kOther;
+  }
   if (stored->version > kVersion) {
     return FailedPrecondition(
         "{}: format {} of the push log, this build reads {}: use a newer build",
@@ -225,8 +209,7 @@ Status SegmentFolder::ReadSegmentHeader(Segment* segment, bool* whole) const {
   }
   segment->epoch = stored->epoch;
   segment->end = kLogBlockBytes;
-  *whole = true;
-  return OkStatus();
+  return Beginning::kWhole;
 }
 
 StatusOr<Segment> SegmentFolder::Begin(int64_t bytes, int64_t synced_lsn) {

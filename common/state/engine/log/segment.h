@@ -94,12 +94,16 @@ class SegmentFolder {
   [[nodiscard]] uint64_t next_epoch() const { return next_epoch_; }
 
  private:
+  // How a file begins: with a header, with what a process leaves that ends before its header is on
+  // the disk, or with anything else.
+  enum class Beginning : uint8_t { kWhole, kBegun, kOther };
+
   [[nodiscard]] Status AddNamed(const NamedSegment& named, Found* found) const;
-  [[nodiscard]] Status AddUnnamed(const Segment& file, uint64_t first_epoch, Found* found);
-  [[nodiscard]] Status AddFree(Segment segment, Found* found);
-  [[nodiscard]] Status AddWithoutHeader(Segment segment, Found* found);
-  [[nodiscard]] StatusOr<bool> IsBegun(const Segment& segment) const;
-  [[nodiscard]] Status ReadSegmentHeader(Segment* segment, bool* whole) const;
+  [[nodiscard]] Status AddUnnamed(Segment segment, uint64_t first_epoch, Found* found);
+  void AddLeft(Segment segment, Beginning beginning, Found* found);
+  // And sets what the file and its header say: with kWhole all, else its bytes.
+  //   FailedPrecondition  of another state, or of a newer format
+  [[nodiscard]] StatusOr<Beginning> ReadBeginning(Segment* segment) const;
   // Whether it has records from that epoch on.
   [[nodiscard]] StatusOr<bool> ReadDamaged(const Segment& segment, uint64_t first_epoch,
                                            Found* found);

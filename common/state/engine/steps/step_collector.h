@@ -84,7 +84,7 @@ class StepCollector {
   }
   [[nodiscard]] bool IsDue(const SyncStep& step) const;
   [[nodiscard]] bool Completes(const SyncStep& step) const;
-  // `free` of `most` bytes are free for it.
+  // `free` bytes of `memory` are free for it, with what a run leaves that it ends.
   [[nodiscard]] Status DoesNotFit(const SyncStep& step, int64_t bytes, int64_t free,
                                   const WaitingBytes& memory) const;
   [[nodiscard]] int64_t DueStep() const;  // requires that something waits or a run has started
