@@ -349,6 +349,21 @@ class StartTest(StateBase):
         self.assertNotIn("are gone", servers[1].text)
         self.assertEqual([63, 71], self.table("later"))
 
+    def test_pushes_that_were_not_synced_and_are_damaged_are_told(self):
+        servers = self.serve("--sync", "never")
+        self.make_table()
+        for value in (1, 2, 4, 8):
+            self.assertTrue(self.push(value))
+        self.stop(servers, signal.SIGKILL)
+        segment = self.flip(part=1, lsn=2)
+        servers = self.serve("--sync", "never")
+        said = self.line(servers[1], "are gone")
+        for words in ("warning halograph-server: state of part 1", "3 records of the push log are gone",
+                      "look at the disk", str(segment)):
+            self.assertIn(words, said)
+        self.assertNotIn("are gone", servers[0].text)
+        self.assertEqual([0, 1], self.table("rest"))
+
     def test_a_file_that_it_does_not_know_is_moved_aside_and_told(self):
         servers = self.serve()
         self.make_table()
