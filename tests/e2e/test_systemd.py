@@ -155,6 +155,9 @@ class NotifyTest(CoraInTwoTest):
         manager.wait_for("READY=1", server)
         for _ in range(3):
             manager.wait_for("WATCHDOG=1", server)
+        server.signal(signal.SIGSTOP)  # all its threads
+        programs.wait_until(lambda: manager.has_nothing_more(within=0.5), "silence, by which systemd knows it")
+        self.assertTrue(server.running())
 
     def test_a_watchdog_for_another_process_is_not_its_own(self):
         manager = self.manager()

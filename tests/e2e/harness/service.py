@@ -64,12 +64,12 @@ class Manager:
         programs.wait_until(arrived, line)
         return messages
 
-    def has_nothing_more(self):
-        self.socket.setblocking(False)
+    def has_nothing_more(self, within=0):
+        self.socket.settimeout(within)
         try:
             self.said.append(self.socket.recv(4096).decode())
             return False
-        except BlockingIOError:
+        except (BlockingIOError, TimeoutError):
             return True
 
     def close(self):
