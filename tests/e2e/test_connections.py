@@ -90,12 +90,8 @@ class ManyConnectionsTest(CoraInTwoTest):
         def call(*options):
             server, address = self.server("true", "--log-level", "debug", *options)
             connection = raw_http2.Connection(address)
-            headers = [(":method", "POST"), (":scheme", "http"), (":path", "/halograph.v1.GraphService/Describe"),
-                       (":authority", "test"), ("content-type", "application/grpc"), ("te", "trailers"),
-                       ("x-halograph-identity", "CN=ada")]
-            connection.socket.sendall(
-                raw_http2.frame(raw_http2.HEADERS, raw_http2.END_HEADERS, 1, raw_http2.hpack(headers)) +
-                raw_http2.frame(raw_http2.DATA, raw_http2.END_STREAM, 1, bytes(5)))
+            fields = raw_http2.call_fields("GraphService/Describe", **{"x-halograph-identity": "CN=ada"})
+            connection.socket.sendall(raw_http2.whole_call(1, fields))
             programs.wait_until(lambda: "GraphService/Describe" in server.text, "the line of the call")
             connection.close()
             return server

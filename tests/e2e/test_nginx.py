@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """deploy/nginx: an nginx in front of a server, for clients that are not trusted."""
+import functools
+import itertools
 import pathlib
 import re
 import signal
@@ -13,12 +15,19 @@ from harness.programs import must
 from harness.tools import tool
 
 CONFIG = pathlib.Path(__file__).parents[2] / "deploy/nginx/halograph.conf"
-CONTINUATION = 9
-MOST_MEMORY = 200 << 20
+OWN, OTHER = "127.0.0.1", "127.0.0.2"  # the address of who behaves, and another
+ROUNDS = 30
+MOST_MEMORY = 200 << 20  # that nginx, or the server, may have at any time
 SEND_SECONDS = 0.1
+STREAMS = 100  # of an attack's round
+PULL = raw_http2.call_fields("KVService/Pull")
+CANCELLED = b"\0\0\0\x08"
+LONG = 16000  # bytes of a field
+LONG_FIELD = b"\0\3x-a\x7f" + raw_http2.varint(LONG - 127)  # what comes before them
 
 
-def most_resident_bytes(pid):
+def peak_memory(pid):
+    """What a process had at most."""
     with open(f"/proc/{pid}/status", encoding="ascii") as handle:
         return 1024 * next(int(line.split()[1]) for line in handle if line.startswith("VmHWM"))
 
@@ -64,7 +73,8 @@ class NginxTest(CoraInTwoTest):
         temporary = "".join(f"  {kind}_temp_path {folder}/{kind};\n"
                             for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         (folder / "nginx.conf").write_text(
-            f"daemon off;\nmaster_process off;\npid {folder}/pid;\nerror_log stderr;\n"
+            "daemon off;\nmaster_process off;\n"  # the process that was started is all there is
+            f"pid {folder}/pid;\nerror_log stderr;\n"
             f"events {{ worker_connections 1024; }}\nhttp {{\n{temporary}  include {folder}/halograph.conf;\n}}\n")
         words = ("-p", folder, "-c", folder / "nginx.conf", "-e", "stderr")
         must(self.box.run(self.nginx, *words, "-t"))
@@ -77,7 +87,7 @@ class NginxTest(CoraInTwoTest):
         programs.wait_until(listens, "nginx")
         return server, address, proxy, f"127.0.0.1:{port}"
 
-    def by_tls(self, address, name, source="127.0.0.1"):
+    def by_tls(self, address, name, source=OWN):
         """A connection of a client with this certificate."""
         context = ssl.create_default_context(cafile=str(self.certificates / "ca.crt"))
         context.check_hostname = False
@@ -104,13 +114,9 @@ class NginxTest(CoraInTwoTest):
 
     def test_forged_identity_is_replaced(self):
         server, _, _, address = self.behind(True)
-        connection = self.by_tls(address, "ada")
-        headers = [(":method", "POST"), (":scheme", "https"), (":path", "/halograph.v1.GraphService/Describe"),
-                   (":authority", "test"), ("content-type", "application/grpc"), ("te", "trailers"),
-                   ("x-halograph-identity", "CN=root")]
-        connection.socket.sendall(
-            raw_http2.frame(raw_http2.HEADERS, raw_http2.END_HEADERS, 1, raw_http2.hpack(headers)) +
-            raw_http2.frame(raw_http2.DATA, raw_http2.END_STREAM, 1, bytes(5)))
+        fields = raw_http2.call_fields("GraphService/Describe",
+                                       **{":scheme": "https", "x-halograph-identity": "CN=root"})
+        self.by_tls(address, "ada").socket.sendall(raw_http2.whole_call(1, fields))
         programs.wait_until(lambda: "for CN=ada" in server.text, "the name of the client")
         self.assertNotIn("CN=root", server.text)
 
@@ -133,99 +139,106 @@ class NginxTest(CoraInTwoTest):
     def test_attacks_of_who_has_a_certificate_stay_outside(self):
         self.attack(True)
 
-    def attack(self, with_tls):
-        """Each input of tests/integration/server/attack_test.cc, all at once, from another address than
-        who behaves: nginx bounds calls by address."""
-        server, _, proxy, address = self.behind(with_tls)
+    def begin(self, address, with_tls, source=OWN):
+        """A connection from `source` that has sent its preface."""
+        if with_tls:
+            return self.by_tls(address, "ada", source)
+        connection = raw_http2.Connection(address, source=source)
+        self.addCleanup(connection.close)
+        return connection
 
-        def connect(source="127.0.0.1"):
-            if with_tls:
-                return self.by_tls(address, "ada", source)
-            connection = raw_http2.Connection(address, source=source)
-            self.addCleanup(connection.close)
-            return connection
-        attackers = [(connect("127.0.0.2"), attack) for attack in ATTACKS for _ in range(4)]
+    def attack(self, with_tls):
+        """All that tests/integration/server/attack_test.cc sends, and more, at once. nginx bounds the calls in
+        flight of an address: of its own, one attacker of a kind leaves enough, but for `unread`."""
+        server, _, proxy, address = self.behind(with_tls)
+        attackers = [(self.begin(address, with_tls, source), attack())
+                     for source, attacks in ((OTHER, 4 * ATTACKS), (OWN, FEW_CALLS)) for attack in attacks]
         host, port = address.rsplit(":", 1)
-        silent = [connect("127.0.0.2") for _ in range(50)] + [
-            socket.create_connection((host, int(port)), programs.PATIENCE, ("127.0.0.2", 0)) for _ in range(50)]
-        behaved = connect()
-        for connection, _ in attackers:
-            connection.socket.settimeout(SEND_SECONDS)
-        for i in range(30):
-            for at, (connection, attack) in enumerate(attackers):
-                try:
-                    connection.socket.sendall(attack(connection, i))
-                except OSError:  # nginx ends it, or takes no more
-                    connection.close()
-                    attackers[at] = (connection, lambda *_: b"")
+        silent = [self.begin(address, with_tls, OTHER) for _ in range(50)] + [
+            socket.create_connection((host, int(port)), programs.PATIENCE, (OTHER, 0)) for _ in range(50)]
+        behaved = self.begin(address, with_tls)
+        for _ in range(ROUNDS):
+            attackers = [(connection, rounds) for connection, rounds in attackers if sends(connection, next(rounds))]
             self.assertTrue(behaved.call("GraphService/Describe", b""))
-        self.assertTrue(connect().call("GraphService/Describe", b""))
+        self.assertTrue(self.begin(address, with_tls).call("GraphService/Describe", b""))
         for pid in (server.pid, proxy.pid):
-            self.assertLess(most_resident_bytes(pid), MOST_MEMORY)
+            self.assertLess(peak_memory(pid), MOST_MEMORY)
         for connection in silent:
             connection.close()
 
 
-def block(connection, *odd):
-    """The header block of a call, with other values for these fields."""
-    return raw_http2.hpack([(name, dict(odd).get(name, value)) for name, value in [
-        (":method", "POST"), (":scheme", "http"), (":path", "/halograph.v1.KVService/Pull"),
-        (":authority", "test"), ("content-type", "application/grpc"), ("te", "trailers")]] +
-        [pair for pair in odd if pair[0] == "grpclb_client_stats"])
+def sends(connection, data):
+    """Whether nginx takes it all, soon; otherwise the connection ends."""
+    connection.socket.settimeout(SEND_SECONDS)
+    try:
+        connection.socket.sendall(data)
+        return True
+    except OSError:
+        connection.close()
+        return False
 
 
-def streams(i, count):
-    return range(2 * count * i + 1, 2 * count * (i + 1) + 1, 2)
+# An attack gives what its connection sends in each round, after the preface.
 
 
-def resets(connection, i):
-    return b"".join(raw_http2.frame(raw_http2.HEADERS, raw_http2.END_HEADERS, stream, block(connection)) +
-                    raw_http2.frame(raw_http2.RST_STREAM, 0, stream, b"\0\0\0\x08") for stream in streams(i, 100))
+def resets(path, whole=True):
+    """Streams that are opened and reset at once; `whole`: their requests are whole by then."""
+    fields = raw_http2.call_fields("", **{":path": path})
+    opened = raw_http2.whole_call if whole else raw_http2.begun_call
+    streams = itertools.count(1, 2)
+    while True:
+        yield b"".join(opened(stream, fields) + raw_http2.frame(raw_http2.RST_STREAM, 0, stream, CANCELLED)
+                       for stream in itertools.islice(streams, STREAMS))
 
 
-def endless(connection, i):
-    if i == 0:
-        return raw_http2.frame(raw_http2.HEADERS, 0, 1, block(connection))
-    return raw_http2.frame(CONTINUATION, 0, 1, b"\0\3x-a\x7f" + raw_http2.varint(16000 - 127) + b"a" * 16000)
+def endless_block():
+    """Headers that never end."""
+    yield raw_http2.frame(raw_http2.HEADERS, 0, 1, raw_http2.hpack(PULL))
+    yield from itertools.repeat(raw_http2.frame(raw_http2.CONTINUATION, 0, 1, LONG_FIELD + LONG * b"a"))
 
 
-def endless_in_bytes(connection, i):
-    if i == 0:
-        return raw_http2.frame(raw_http2.HEADERS, 0, 1, block(connection)) + raw_http2.frame(
-            CONTINUATION, 0, 1, b"\0\3x-a\x7f" + raw_http2.varint(16000 - 127))
-    return raw_http2.frame(CONTINUATION, 0, 1, b"a") * 300
+def endless_drops():
+    """The same, a byte a frame."""
+    yield raw_http2.frame(raw_http2.HEADERS, 0, 1, raw_http2.hpack(PULL)) + (
+        raw_http2.frame(raw_http2.CONTINUATION, 0, 1, LONG_FIELD))
+    yield from itertools.repeat(raw_http2.frame(raw_http2.CONTINUATION, 0, 1, b"a") * 300)
 
 
-def unfinished(connection, i):
-    return b"".join(raw_http2.frame(raw_http2.HEADERS, raw_http2.END_HEADERS, stream, block(connection)) +
-                    raw_http2.frame(raw_http2.DATA, 0, stream, b"\0\0\x3f\xff\xff" + b"x" * 400)
-                    for stream in streams(i, 100)) if i == 0 else b""
+def unfinished():
+    """Requests whose end never comes."""
+    yield b"".join(raw_http2.begun_call(stream, PULL) +
+                   raw_http2.frame(raw_http2.DATA, 0, stream, b"\0\0\x3f\xff\xff" + 400 * b"x")
+                   for stream in range(1, 2 * STREAMS, 2))
+    yield from itertools.repeat(b"")
 
 
-def unread(connection, i):
+def unread():
     """Calls of 400 KB each, whose replies nobody reads."""
-    if i > 0:
-        return b""
-    pull = raw_http2.pull_request("node", "feat", list(range(70)))
-    return b"".join(connection.call_bytes("KVService/Pull", pull) for _ in range(100))
+    request = raw_http2.pull_request("node", "feat", range(70))
+    yield b"".join(raw_http2.whole_call(stream, PULL, request) for stream in range(1, 2 * STREAMS, 2))
+    yield from itertools.repeat(b"")
 
 
-def odd(connection, i):
-    name, value = (("te", "nothing"), (":scheme", "gopher"), ("grpclb_client_stats", "x" * 100))[i % 3]
-    (stream,) = streams(i, 1)
-    return raw_http2.frame(raw_http2.HEADERS, raw_http2.END_HEADERS, stream, block(connection, (name, value))) + (
-        raw_http2.frame(raw_http2.DATA, raw_http2.END_STREAM, stream, bytes(5)))
+def odd_fields():
+    """CVE-2023-1428 and its like."""
+    odd = itertools.cycle(({"te": "nothing"}, {":scheme": "gopher"}, {"grpclb_client_stats": 100 * "x"}))
+    for stream, other in zip(itertools.count(1, 2), odd):
+        yield raw_http2.whole_call(stream, raw_http2.call_fields("KVService/Pull", **other))
 
 
-def pings(connection, i):
-    return raw_http2.frame(raw_http2.PING, 0, 0, bytes(8)) * 1000
+def pings():
+    yield from itertools.repeat(1000 * raw_http2.frame(raw_http2.PING, 0, 0, bytes(8)))
 
 
-def settings(connection, i):
-    return raw_http2.frame(raw_http2.SETTINGS, 0, 0, b"\0\3\0\0\0\7") * 1000
+def settings():
+    yield from itertools.repeat(1000 * raw_http2.frame(raw_http2.SETTINGS, 0, 0, b"\0\3\0\0\0\7"))
 
 
-ATTACKS = (resets, endless, endless_in_bytes, unfinished, unread, odd, pings, settings)
+RESETS = [functools.partial(resets, path, whole) for path, whole in (
+    ("/halograph.v1.KVService/Pull", True), ("/halograph.v1.KVService/Pull", False),
+    ("/grpc.health.v1.Health/Check", True), ("/grpc.health.v1.Health/Watch", True), ("/nosuch.Service/Method", True))]
+FEW_CALLS = [*RESETS, endless_block, endless_drops, unfinished, odd_fields, pings, settings]
+ATTACKS = [*FEW_CALLS, unread]
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import struct
 from harness.programs import PATIENCE
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 INITIAL_WINDOW_SIZE = 4
 LARGEST_WINDOW = (1 << 31) - 1
@@ -56,6 +56,25 @@ def add_request(name, part, row, value, client, step=None):
             text(9, struct.pack("<Q", row)) + number(10, 1) + text(11, struct.pack("<f", value)))
 
 
+def call_fields(method, **other):
+    """What a call of one of our methods begins with, with these fields besides, or in place of its own."""
+    return list({":method": "POST", ":scheme": "http", ":path": "/halograph.v1." + method, ":authority": "test",
+                 "content-type": "application/grpc", "te": "trailers", **other}.items())
+
+
+def begun_call(stream, fields):
+    return frame(HEADERS, END_HEADERS, stream, hpack(fields))
+
+
+def whole_call(stream, fields, message=b""):
+    out = begun_call(stream, fields)
+    body = struct.pack(">BI", 0, len(message)) + message
+    for at in range(0, len(body), 16384):
+        last = at + 16384 >= len(body)
+        out += frame(DATA, END_STREAM if last else 0, stream, body[at:at + 16384])
+    return out
+
+
 class Connection:
     """One connection; calls have odd stream numbers, in order."""
 
@@ -74,27 +93,17 @@ class Connection:
     def close(self):
         self.socket.close()
 
-    def headers(self, method):
-        return frame(HEADERS, END_HEADERS, self.stream, hpack([
-            (":method", "POST"), (":scheme", "http"), (":path", "/halograph.v1." + method),
-            (":authority", "test"), ("content-type", "application/grpc"), ("te", "trailers")]))
-
     def call_bytes(self, method, message):
         """A whole call as bytes to send."""
         self.stream += 2
-        out = self.headers(method)
-        body = struct.pack(">BI", 0, len(message)) + message
-        for at in range(0, len(body), 16384):
-            last = at + 16384 >= len(body)
-            out += frame(DATA, END_STREAM if last else 0, self.stream, body[at:at + 16384])
-        return out
+        return whole_call(self.stream, call_fields(method), message)
 
     def send_unfinished(self, method, size, rested):
         """A call whose message of `size` bytes lacks its last one, as far as the server takes it:
         until it gives no room for a fifth of a second and `rested()` says that it did nothing since
         the call before, so that it was not only slow. Returns the bytes sent."""
         self.stream += 2
-        self.socket.sendall(self.headers(method))
+        self.socket.sendall(begun_call(self.stream, call_fields(method)))
         left = struct.pack(">BI", 0, size) + b"\0" * (size - 1)
         room, sent = FIRST_WINDOW, 0
         while left:
