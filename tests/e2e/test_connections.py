@@ -5,6 +5,7 @@ import pathlib
 import resource
 import socket
 import tempfile
+import time
 import urllib.request
 
 from harness import programs, raw_http2
@@ -111,10 +112,12 @@ class ManyConnectionsTest(CoraInTwoTest):
 
 def next_frame(connection, *kinds):
     """The first of these kinds that the server sends from now on: kind, flags and payload."""
-    while True:
+    end = time.monotonic() + programs.PATIENCE
+    while time.monotonic() < end:
         kind, flags, _, payload = connection.read_frame()
         if kind in kinds:
             return kind, flags, payload
+    raise TimeoutError(f"no frame of the kinds {kinds} within {programs.PATIENCE:.0f} s")
 
 
 class SilentConnectionBase(CoraInTwoTest):
