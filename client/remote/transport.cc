@@ -127,7 +127,7 @@ class GrpcAttempt final : public Transport::Attempt {
     }
     const auto& trailers = context.GetServerTrailingMetadata();
     const auto reason = trailers.find(kReasonKey);
-    result.status = ExplainRefusal(ToStatus(status), tls_, host);
+    result.status = ExplainRefusal(ToStatus(status), tls_, *host);
     if (reason != trailers.end()) {
       result.status = WithReason(
           result.status, Printable({reason->second.data(), reason->second.size()}, kNameShown));
@@ -147,7 +147,7 @@ class GrpcAttempt final : public Transport::Attempt {
   grpc::ClientContext context;
   grpc::ByteBuffer request;
   grpc::ByteBuffer reply;
-  std::string host;  // whom the server's certificate must be for; empty without TLS
+  std::shared_ptr<const std::string> host;  // whom the server's certificate must be for
 
  private:
   // gRPC swallows what its callbacks throw: the call would never end.
@@ -170,7 +170,8 @@ struct Transport::Server {
   // The connections to where it is.
   struct Place {
     std::vector<std::unique_ptr<grpc::GenericStub>> stubs;
-    std::string host;  // whom its certificate must be for
+    // Whom its certificate must be for; shared with the attempts.
+    std::shared_ptr<const std::string> host = std::make_shared<const std::string>();
     Status may_have_token;
   };
 
@@ -209,7 +210,7 @@ void Transport::Move(int server, const ServerPlace& place) {
   auto moved = std::make_shared<Server::Place>();
   // A certificate names the server as people do, not by one of its numbers.
   if (const auto name = ParseServerAddress(place.name); name.ok()) {
-    moved->host = name->host;
+    moved->host = std::make_shared<const std::string>(name->host);
     if (place.name != place.address) arguments.SetSslTargetNameOverride(name->host);
   }
   moved->may_have_token = CheckTokenMayGoTo(place.address, options_.tls != nullptr);
@@ -252,7 +253,7 @@ std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, Re
     return attempt;
   }
   attempt->request = ToBuffer(spec.request);
-  if (options_.tls != nullptr) attempt->host = place->host;
+  attempt->host = place->host;
   GrpcAttempt* raw = attempt.get();
   raw->counted.Began();
   const size_t next = server.next.fetch_add(1, std::memory_order_relaxed) % place->stubs.size();
