@@ -31,13 +31,25 @@ class TlsTest : public RemoteStoreTest {
     options.tls = {.folder = server_tls_, .refresh = std::chrono::milliseconds(50)};
     return options;
   }
-  [[nodiscard]] static RemoteOptions With(const server::Server& server, const TlsOptions& tls,
-                                          std::chrono::nanoseconds timeout) {
-    RemoteOptions options = Options({server.address()}, timeout);
+  [[nodiscard]] static RemoteOptions With(const std::vector<std::string>& servers,
+                                          const TlsOptions& tls, std::chrono::nanoseconds timeout) {
+    RemoteOptions options = Options(servers, timeout);
     options.tls = tls;
-    options.channels_per_server = 1;
     EXPECT_TRUE(options.OpenTls().ok());
     return options;
+  }
+  // By one connection.
+  [[nodiscard]] static RemoteOptions With(const server::Server& server, const TlsOptions& tls,
+                                          std::chrono::nanoseconds timeout) {
+    RemoteOptions options = With(std::vector{server.address()}, tls, timeout);
+    options.channels_per_server = 1;
+    return options;
+  }
+  // Has the authority's list of what it revoked in this file, all at once.
+  void WriteCrl(const std::filesystem::path& file) {
+    const std::string written = file.string() + ".new";
+    WriteTestFile(written, ca_.MakeCrl());
+    std::filesystem::rename(written, file);
   }
   // A call of a client that this makes for it alone: a handshake of its own.
   [[nodiscard]] Status CallOnce(const server::Server& server, const TlsOptions& tls,

@@ -18,11 +18,6 @@ using testing::Not;
 
 class TlsRevokedServerTest : public TlsTest {
  protected:
-  void List() {
-    WriteTestFile(list_.string() + ".new", ca_.MakeCrl());
-    fs::rename(list_.string() + ".new", list_);
-  }
-
   const fs::path list_ = folder_.path() / "revoked.pem";
   // As --tls-cert, --tls-key, --tls-ca and --tls-crl.
   const TlsOptions listing_ = {.certificate = client_tls_ / "tls.crt",
@@ -40,13 +35,13 @@ TEST_F(TlsRevokedServerTest, IsRefusedAtTheStartAndByWhoIsConnectedOnceOfAge) {
   options.connection_age = std::chrono::seconds(1);
   const auto server = Serve(graph_, {}, options);
   ASSERT_NE(server, nullptr);
-  List();
+  WriteCrl(list_);
   const RemoteOptions calls = With(*server, listing_, std::chrono::minutes(2));
   const Stores stores = Open(calls);
   ASSERT_NE(stores.rows, nullptr);
   ASSERT_TRUE(Pull(*stores.rows, {0, 50}).ok());
   ca_.Revoke(stolen);
-  List();
+  WriteCrl(list_);
   Status refused;
   EXPECT_TRUE(Await([&] {
     refused = Pull(*stores.rows, {0, 50});
@@ -91,10 +86,10 @@ class TlsNamedServersTest : public TlsTest {
     NameHost(kName, {"127.0.0.1", "127.0.0.2"});
   }
   [[nodiscard]] RemoteOptions Named() const {
-    return Calls({kName + (":" + std::to_string(port_))});
+    return With({kName + (":" + std::to_string(port_))}, client_, std::chrono::minutes(1));
   }
   [[nodiscard]] RemoteOptions Numbered() const {
-    return Calls({first_->address(), second_->address()});
+    return With({first_->address(), second_->address()}, client_, std::chrono::minutes(1));
   }
   // What each of the servers that these options find says.
   static void ExpectRefused(RemoteOptions options, const std::vector<std::string>& texts) {
@@ -112,14 +107,6 @@ class TlsNamedServersTest : public TlsTest {
   std::unique_ptr<server::Server> first_;
   std::unique_ptr<server::Server> second_;
   int port_ = 0;
-
- private:
-  [[nodiscard]] RemoteOptions Calls(const std::vector<std::string>& servers) const {
-    RemoteOptions options = Options(servers, std::chrono::minutes(1));
-    options.tls = client_;
-    EXPECT_TRUE(options.OpenTls().ok());
-    return options;
-  }
 };
 
 TEST_F(TlsNamedServersTest, TheNameInTheListIsWhatACertificateIsFor) {

@@ -156,8 +156,7 @@ TEST_F(TlsTest, ARevokedClientIsCutOffAndAnotherIsNot) {
   ASSERT_TRUE(Await([&] { return Ask(revoked).ok(); }));
   ASSERT_TRUE(Ask(honest).ok());
   ca_.Revoke(bad);
-  WriteTestFile(server_tls_ / "crl.new", ca_.MakeCrl());
-  fs::rename(server_tls_ / "crl.new", server_tls_ / "crl.pem");
+  WriteCrl(server_tls_ / "crl.pem");
   int failed = 0;
   EXPECT_TRUE(Await([&] {
     failed += Ask(honest).ok() ? 0 : 1;
