@@ -115,28 +115,7 @@ class ServerRightsTest : public ServerTest {
   }
   static v1::StatsReply StatsAs(const std::string& role,
                                 const std::shared_ptr<grpc::Channel>& channel) {
-    v1::StatsRequest request;
-    request.set_metrics(true);
-    v1::StatsReply stats;
-    EXPECT_TRUE(stats.ParseFromString(RawCall(channel, kStats, request.SerializeAsString(),
-                                              {{"authorization", "Bearer " + TokenOfRole(role)}})
-                                          .bytes));
-    return stats;
-  }
-  // Of the series with that label, or of all, added up; -1: there is none.
-  static double ValueOf(const v1::StatsReply& stats, const std::string& metric,
-                        const std::string& label = "") {
-    double sum = -1;
-    for (const v1::Metric& family : stats.metrics()) {
-      if (family.name() != metric) continue;
-      for (const v1::Series& series : family.series()) {
-        const bool has =
-            label.empty() || std::any_of(series.labels().begin(), series.labels().end(),
-                                         [&](const auto& one) { return one.value() == label; });
-        if (has) sum = std::max(sum, 0.0) + series.value();
-      }
-    }
-    return sum;
+    return StatsOf(channel, {{"authorization", "Bearer " + TokenOfRole(role)}});
   }
 
   static int64_t FirstOf(const char* type) {
@@ -378,17 +357,17 @@ TEST_F(ServerRightsTest, ListsAndStatisticsTellWhatTheCallerHasAVerbFor) {
   EXPECT_EQ(all.state(0).tensors_size(), 2);
   EXPECT_EQ(some.state(0).tensors_size(), 1);
   constexpr char kRows[] = "halograph_pull_rows_total";
-  EXPECT_EQ(ValueOf(all, kRows, "author/vec"), 1);
-  EXPECT_EQ(ValueOf(some, kRows, "author/vec"), -1);
-  EXPECT_EQ(ValueOf(some, kRows, "paper/feat"), 0);
+  EXPECT_EQ(Metric(all, kRows, "author/vec"), 1);
+  EXPECT_EQ(Metric(some, kRows, "author/vec"), -1);
+  EXPECT_EQ(Metric(some, kRows, "paper/feat"), 0);
   constexpr char kEdges[] = "halograph_sampling_edges_total";
-  EXPECT_GE(ValueOf(all, kEdges, "author:writes:paper"), 0);
-  EXPECT_EQ(ValueOf(some, kEdges, "author:writes:paper"), -1);
-  EXPECT_GE(ValueOf(some, kEdges, kCites), 0);
+  EXPECT_GE(Metric(all, kEdges, "author:writes:paper"), 0);
+  EXPECT_EQ(Metric(some, kEdges, "author:writes:paper"), -1);
+  EXPECT_GE(Metric(some, kEdges, kCites), 0);
   constexpr char kCalls[] = "halograph_server_principal_calls_total";
-  EXPECT_GE(ValueOf(all, kCalls, "reader"), 1);
-  EXPECT_GE(ValueOf(some, kCalls, "reader"), 1);
-  EXPECT_EQ(ValueOf(some, kCalls, "root"), -1) << "who else calls is for operators";
+  EXPECT_GE(Metric(all, kCalls, "reader"), 1);
+  EXPECT_GE(Metric(some, kCalls, "reader"), 1);
+  EXPECT_EQ(Metric(some, kCalls, "root"), -1) << "who else calls is for operators";
   EXPECT_GT(all.client_list_size(), 0);
   EXPECT_EQ(some.client_list_size(), 0);
 }
@@ -412,15 +391,15 @@ TEST_F(ServerRightsTest, APolicyThatChangesHoldsSoonAndABrokenOneLeavesTheLast) 
   WritePolicy(changed);
   Await(may_push);
   WritePolicy(changed + "  root: {tokens: [x]}\n");
-  Await([&] { return ValueOf(StatsAs("root"), "halograph_server_policy_refused_total") == 1; });
-  EXPECT_EQ(ValueOf(StatsAs("root"), "halograph_server_policy_stale"), 1);
+  Await([&] { return Metric(StatsAs("root"), "halograph_server_policy_refused_total") == 1; });
+  EXPECT_EQ(Metric(StatsAs("root"), "halograph_server_policy_stale"), 1);
   EXPECT_TRUE(may_push());
   EXPECT_TRUE(std::filesystem::remove(policy_));
-  Await([&] { return ValueOf(StatsAs("root"), "halograph_server_policy_refused_total") == 2; });
+  Await([&] { return Metric(StatsAs("root"), "halograph_server_policy_refused_total") == 2; });
   EXPECT_TRUE(may_push()) << "a file that is gone leaves the last, too";
   WritePolicy(kPolicy);
   Await([&] { return !may_push(); });
-  EXPECT_EQ(ValueOf(StatsAs("root"), "halograph_server_policy_stale"), 0);
+  EXPECT_EQ(Metric(StatsAs("root"), "halograph_server_policy_stale"), 0);
 }
 
 TEST_F(ServerRightsTest, AServerDoesNotStartWithABrokenPolicy) {
@@ -458,7 +437,7 @@ TEST_F(ServerRightsTest, ClientsSendTheirTokenAndDoNotRepeatWhatWasRefused) {
     double sum = 0;
     for (const std::string& address : both) {
       const v1::StatsReply stats = StatsAs("root", Connect(address));
-      sum += ValueOf(stats, "grpc_server_call_started_total", "halograph.v1.KVService/Push");
+      sum += Metric(stats, "grpc_server_call_started_total", "halograph.v1.KVService/Push");
     }
     return sum;
   };
@@ -486,12 +465,11 @@ TEST_F(ServerRightsTest, ATokenIsNotSentInPlainTextBeyondLoopback) {
   EXPECT_THAT(Message(options.Validate()), HasSubstr("--token-file: "));
   // Nor by who did not validate: 0.0.0.0 reaches this server, and is no loopback address.
   const std::string address = "0.0.0.0" + server_->address().substr(server_->address().rfind(':'));
-  const double before =
-      ValueOf(StatsAs("root"), "halograph_server_principal_calls_total", "writer");
+  const double before = Metric(StatsAs("root"), "halograph_server_principal_calls_total", "writer");
   const Status refused = PushAs(token, {address}, PushOf(v1::PUSH_ADD));
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnauthenticated) << refused;
   EXPECT_THAT(Message(refused), HasSubstr("would travel unencrypted"));
-  EXPECT_EQ(ValueOf(StatsAs("root"), "halograph_server_principal_calls_total", "writer"), before);
+  EXPECT_EQ(Metric(StatsAs("root"), "halograph_server_principal_calls_total", "writer"), before);
 }
 
 }  // namespace

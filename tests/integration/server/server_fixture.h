@@ -1,16 +1,20 @@
 // A server in this process on a free loopback port, over a typed random graph in three parts.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include <gtest/gtest.h>
 
 #include "common/graph/partition.h"
+#include "halograph/v1/admin.pb.h"
 #include "server/server.h"
 #include "tests/integration/server/raw_channel.h"
 #include "tests/support/random_graph.h"
@@ -62,6 +66,39 @@ class ServerTest : public testing::Test {
       ASSERT_LT(std::chrono::steady_clock::now(), until);
       std::this_thread::yield();
     }
+  }
+
+  // The reply of Stats, with all metrics.
+  static v1::StatsReply StatsOf(const std::shared_ptr<grpc::Channel>& channel,
+                                const std::multimap<std::string, std::string>& metadata = {}) {
+    v1::StatsRequest request;
+    request.set_metrics(true);
+    const RawReply reply = RawCall(channel, kStats, request.SerializeAsString(), metadata);
+    EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
+    v1::StatsReply stats;
+    EXPECT_TRUE(stats.ParseFromString(reply.bytes));
+    return stats;
+  }
+  // The sum of a metric's series with that label, or of all; -1: there is none.
+  static double Metric(const v1::StatsReply& stats, const std::string& name,
+                       const std::string& label = "") {
+    double sum = -1;
+    for (const v1::Metric& metric : stats.metrics()) {
+      if (metric.name() != name) continue;
+      for (const v1::Series& series : metric.series()) {
+        const bool has =
+            label.empty() || std::any_of(series.labels().begin(), series.labels().end(),
+                                         [&](const auto& one) { return one.value() == label; });
+        if (has) sum = std::max(sum, 0.0) + series.value();
+      }
+    }
+    return sum;
+  }
+  // The same of the server that was started, which must have it.
+  double Metric(const std::string& name) const {
+    const double sum = Metric(StatsOf(channel_), name);
+    EXPECT_NE(sum, -1) << "the server has no " << name;
+    return sum;
   }
 
   static inline const TestGraphSpec spec_ =

@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
 
-#include "halograph/v1/admin.grpc.pb.h"
 #include "halograph/v1/kv.grpc.pb.h"
+#include "proto/methods/methods.h"
 #include "tests/integration/server/server_fixture.h"
 
 namespace halograph::server {
@@ -29,7 +29,7 @@ v1::PullRequest PullOf(int64_t id, int64_t min_lsn) {
   return request;
 }
 
-float ValueOf(const v1::PullReply& reply) {
+float NumberIn(const v1::PullReply& reply) {
   float value = NAN;
   if (reply.rows().size() == sizeof(value)) std::memcpy(&value, reply.rows().data(), sizeof(value));
   return value;
@@ -57,7 +57,7 @@ class StartedPull {
     }
     return ended_ ? status_ : grpc::Status(StatusCode::UNKNOWN, "it waits yet");
   }
-  [[nodiscard]] float value() const { return ValueOf(reply_); }  // when it has ended
+  [[nodiscard]] float value() const { return NumberIn(reply_); }  // when it has ended
 
  private:
   const std::unique_ptr<v1::KVService::Stub> stub_;
@@ -84,25 +84,27 @@ class WaitingTest : public ServerTest {
   }
   void StartWith(const ServerOptions& options) {
     Start(options);
-    kv_ = v1::KVService::NewStub(channel_);
-    admin_ = v1::AdminService::NewStub(channel_);
     v1::CreateTensorRequest request;
     v1::MutableTensorSpec* const spec = request.mutable_spec();
     spec->set_name("emb");
     spec->set_placement(v1::PLACEMENT_RANGE);
     spec->set_rows(30);
     spec->set_dim(1);
-    v1::CreateTensorReply reply;
-    Must([&](grpc::ClientContext* context) { return kv_->CreateTensor(context, request, &reply); });
+    Must<v1::CreateTensorReply>(Method::kCreateTensor, request);
   }
-  static void Must(const std::function<grpc::Status(grpc::ClientContext*)>& call) {
-    const grpc::Status status = Call(call);
-    ASSERT_TRUE(status.ok()) << status.error_message();
+  template <typename Reply>
+  grpc::Status Call(Method method, const google::protobuf::Message& request, Reply* reply) const {
+    const RawReply raw =
+        RawCall(channel_, std::string(PathOf(method)), request.SerializeAsString());
+    EXPECT_TRUE(!raw.status.ok() || reply->ParseFromString(raw.bytes));
+    return raw.status;
   }
-  static grpc::Status Call(const std::function<grpc::Status(grpc::ClientContext*)>& call) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kPatience);
-    return call(&context);
+  template <typename Reply>
+  Reply Must(Method method, const google::protobuf::Message& request) const {
+    Reply reply;
+    const grpc::Status status = Call(method, request, &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return reply;
   }
 
   // Adds 1 to a row, `times` times, as a rank does in step 0 of a world; each rank is a client.
@@ -125,8 +127,7 @@ class WaitingTest : public ServerTest {
     return request;
   }
   grpc::Status Push(const v1::PushRequest& request) {
-    return Call(
-        [&](grpc::ClientContext* context) { return kv_->Push(context, request, &pushed_); });
+    return Call(Method::kPush, request, &pushed_);
   }
   void MustPush(const v1::PushRequest& request) {
     const grpc::Status status = Push(request);
@@ -143,28 +144,9 @@ class WaitingTest : public ServerTest {
     return -1;
   }
   float Pull(int64_t id, int64_t min_lsn) {
-    v1::PullReply reply;
-    const v1::PullRequest request = PullOf(id, min_lsn);
-    Must([&](grpc::ClientContext* context) { return kv_->Pull(context, request, &reply); });
-    return ValueOf(reply);
+    return NumberIn(Must<v1::PullReply>(Method::kPull, PullOf(id, min_lsn)));
   }
-  v1::StatsReply Stats() {
-    v1::StatsRequest request;
-    request.set_metrics(true);
-    v1::StatsReply reply;
-    Must([&](grpc::ClientContext* context) { return admin_->Stats(context, request, &reply); });
-    return reply;
-  }
-  double WaitingCalls() {
-    const v1::StatsReply stats = Stats();
-    for (const v1::Metric& metric : stats.metrics()) {
-      if (metric.name() == "halograph_server_waiting_calls" && metric.series_size() == 1) {
-        return metric.series(0).value();
-      }
-    }
-    ADD_FAILURE() << "the server has no such metric";
-    return 0;
-  }
+  double WaitingCalls() const { return Metric("halograph_server_waiting_calls"); }
   void AwaitWaitingCalls(double calls) {
     Await([&] { return WaitingCalls() >= calls; });
   }
@@ -174,8 +156,6 @@ class WaitingTest : public ServerTest {
   }
 
   const TestFolder state_;
-  std::unique_ptr<v1::KVService::Stub> kv_;
-  std::unique_ptr<v1::AdminService::Stub> admin_;
   v1::PushReply pushed_;  // of the last push
   grpc::Status refused_;
 };
@@ -204,7 +184,7 @@ TEST_F(WaitingTest, PushesThatWaitHaveOneBoundInAllPartsAndWhatIsRefusedIsNotLog
   server_.reset();
   options.state.waiting = 1 << 20;
   StartWith(options);
-  const v1::StatsReply stats = Stats();
+  const v1::StatsReply stats = StatsOf(channel_);
   ASSERT_EQ(stats.state_size(), 2);
   EXPECT_EQ(stats.state(0).replayed_pushes(), kSmall);
   EXPECT_EQ(stats.state(1).replayed_pushes(), more);
@@ -227,8 +207,10 @@ TEST_F(WaitingTest, AStepThatDoesNotFitAloneSaysSoAndNamesTheOption) {
   for (int starts = 0; starts < 2; ++starts) {
     server_.reset();
     StartWith(options);
-    EXPECT_EQ(Stats().state(0).replayed_pushes(), 0);
-    EXPECT_EQ(Stats().state(1).replayed_pushes(), taken);
+    const v1::StatsReply stats = StatsOf(channel_);
+    ASSERT_EQ(stats.state_size(), 2);
+    EXPECT_EQ(stats.state(0).replayed_pushes(), 0);
+    EXPECT_EQ(stats.state(1).replayed_pushes(), taken);
     EXPECT_EQ(PushUntilRefused(kOf2, taken, kHuge), taken) << "what waits has its room again";
   }
 }
