@@ -63,8 +63,19 @@ class FailingFiles : public FileSystem {
     Hook<void> before_create;
     Hook<void> before_write;
     Hook<Status> sync_of;  // instead of a sync that works, unless it is OK
-    std::mutex mutex;
-    std::vector<Path> synced_folders;
+    // Each SyncFolder that worked, in their order.
+    [[nodiscard]] std::vector<Path> SyncedFolders() const {
+      const std::lock_guard lock(mutex_);
+      return synced_folders_;
+    }
+    void NoteSynced(const Path& folder) {
+      const std::lock_guard lock(mutex_);
+      synced_folders_.push_back(folder);
+    }
+
+   private:
+    mutable std::mutex mutex_;
+    std::vector<Path> synced_folders_;
   };
   explicit FailingFiles(Switches* switches) : switches_(*switches) {}
 
@@ -98,8 +109,7 @@ class FailingFiles : public FileSystem {
   [[nodiscard]] Status SyncFolder(const Path& path) override {
     HG_RETURN_IF_ERROR(switches_.Next(path));
     HG_RETURN_IF_ERROR(files_->SyncFolder(path));
-    const std::lock_guard lock(switches_.mutex);
-    switches_.synced_folders.push_back(path);
+    switches_.NoteSynced(path);
     return OkStatus();
   }
   [[nodiscard]] StatusOr<std::vector<std::string>> List(const Path& path) override {
