@@ -53,7 +53,16 @@ class SimDisk {
   void PowerLoss(Random& random);
 
   // Full at so many bytes of files.
-  void SetCapacity(int64_t bytes) { capacity_ = bytes; }
+  static constexpr int64_t kPlenty = int64_t{1} << 40;
+  void SetCapacity(int64_t bytes) {
+    if (!capacity_fixed_) capacity_ = bytes;
+  }
+  // Of this disk, and its copies, for good.
+  void FixCapacity(int64_t bytes) {
+    capacity_ = bytes;
+    capacity_fixed_ = true;
+  }
+  [[nodiscard]] int64_t capacity() const { return capacity_; }
   [[nodiscard]] int64_t used_bytes() const;
   [[nodiscard]] int64_t free_bytes() const {
     return std::max<int64_t>(0, capacity_ - used_bytes());
@@ -99,7 +108,8 @@ class SimDisk {
   std::deque<NameChange> name_changes_;
   int64_t next_group_ = 0;
   std::vector<File> files_;
-  int64_t capacity_ = int64_t{1} << 40;
+  int64_t capacity_ = kPlenty;
+  bool capacity_fixed_ = false;
 };
 
 }  // namespace halograph::sim

@@ -23,10 +23,9 @@ void SimMachine::CrashAfter(int64_t calls, bool only_files, CrashKind kind) {
 }
 
 void SimMachine::Heal() {
-  constexpr int64_t kPlenty = int64_t{1} << 40;
   crash_in_ = 0;
   faults_ = {};
-  disk_.SetCapacity(kPlenty);
+  disk_.SetCapacity(SimDisk::kPlenty);
 }
 
 void SimMachine::CrashNow(CrashKind kind) {

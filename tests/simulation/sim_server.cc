@@ -528,42 +528,63 @@ void SimServer::DeleteSnapshot() {
 // Flips one bit of a file of a store that is closed: it refuses to open, or holds a state that it
 // had. Then all is put back.
 void SimServer::ProbeBitRot() {
-  SimDisk image = machine_.TakeImage();
+  const SimDisk whole = machine_.TakeImage();
   machine_.HoldTrouble(true);
+  machine_.disk().FixCapacity(whole.capacity());
   const std::vector<std::string> files = machine_.disk().Files();
   const std::string path = files.empty() ? "" : files[random_.Below(files.size())];
   if (!path.empty() && machine_.disk().FlipSomeBit(path, random_)) {
     ++world_->statistics.flipped_bits;
-    env_ = machine_.Boot();
-    auto store = StateStore::Open(Options(), Graph(), *env_);
-    if (absl::IsResourceExhausted(store.status())) {  // a damaged file is not used again
-      machine_.disk().SetCapacity(int64_t{1} << 40);
-      store = StateStore::Open(Options(), Graph(), *env_);
-    }
-    if (store.ok()) {
-      const int64_t lsn = (*store)->stats().lsn;
-      StatusOr<StoreRows> rows = AllRows(**store);
-      if (!rows.ok() || *rows != history_.StateAt(lsn).Rows() || lsn < shown_lsn_) {
-        world_->Fail(fmt::format("server {}: a flipped bit of {} was taken: LSN {} of {}, {}",
-                                 index_, path, lsn, history_.last_lsn(),
-                                 !rows.ok() ? halograph::ToString(rows.status())
-                                 : *rows != history_.StateAt(lsn).Rows()
-                                     ? "rows that the log does not give"
-                                     : "though it was synced"));
-      }
-      store->reset();
-    } else {
-      ++world_->statistics.refused_damage;
-      if (!absl::IsDataLoss(store.status()) && !absl::IsFailedPrecondition(store.status())) {
-        world_->Fail(fmt::format("server {}: a flipped bit of {} gives {}", index_, path,
-                                 halograph::ToString(store.status())));
-      }
-    }
+    JudgeFlipped(path, OpenFlipped(path, whole));
     env_.reset();
   }
-  machine_.PutImage(std::move(image));
+  machine_.PutImage(whole);
   if (world_->healed) machine_.Heal();  // the image had its own room
   machine_.HoldTrouble(false);
+}
+
+StatusOr<std::unique_ptr<StateStore>> SimServer::OpenAlone() {
+  env_ = machine_.Boot();
+  return StateStore::Open(Options(), Graph(), *env_);
+}
+
+// A start needs free room, and damage makes it need no more: where there is none for the flipped
+// disk, there is none for the whole one. What the start makes of the damage shows with room.
+StatusOr<std::unique_ptr<StateStore>> SimServer::OpenFlipped(const std::string& path,
+                                                             const SimDisk& whole) {
+  auto store = OpenAlone();
+  if (!absl::IsResourceExhausted(store.status())) return store;
+  const SimDisk flipped = machine_.TakeImage();
+  machine_.PutImage(whole);
+  machine_.disk().FixCapacity(whole.capacity());
+  const Status of_whole = OpenAlone().status();
+  if (!absl::IsResourceExhausted(of_whole)) {
+    world_->Fail(fmt::format(
+        "server {}: with a flipped bit of {} a start lacks room: {}; without: {}", index_, path,
+        halograph::ToString(store.status()), halograph::ToString(of_whole)));
+  }
+  machine_.PutImage(flipped);
+  machine_.disk().FixCapacity(SimDisk::kPlenty);
+  return OpenAlone();
+}
+
+void SimServer::JudgeFlipped(const std::string& path, StatusOr<std::unique_ptr<StateStore>> store) {
+  if (!store.ok()) {
+    ++world_->statistics.refused_damage;
+    if (absl::IsDataLoss(store.status()) || absl::IsFailedPrecondition(store.status())) return;
+    world_->Fail(fmt::format("server {}: a flipped bit of {} gives {}", index_, path,
+                             halograph::ToString(store.status())));
+    return;
+  }
+  const int64_t lsn = (*store)->stats().lsn;
+  const StatusOr<StoreRows> rows = AllRows(**store);
+  if (rows.ok() && *rows == history_.StateAt(lsn).Rows() && lsn >= shown_lsn_) return;
+  world_->Fail(fmt::format("server {}: a flipped bit of {} was taken: LSN {} of {}, {}", index_,
+                           path, lsn, history_.last_lsn(),
+                           !rows.ok() ? halograph::ToString(rows.status())
+                           : *rows != history_.StateAt(lsn).Rows()
+                               ? "rows that the log does not give"
+                               : "though it was synced"));
 }
 
 // All is healed, all clients are done, and the store was opened once more: nothing is missing,

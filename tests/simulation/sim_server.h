@@ -42,6 +42,12 @@ class SimServer {
   [[nodiscard]] int64_t ShownByClose(const StateStats& stats) const;
   bool Close();
   void ProbeBitRot();
+  // A start of the disk as it is, of a process of its own.
+  [[nodiscard]] StatusOr<std::unique_ptr<StateStore>> OpenAlone();
+  // The same of a disk with a flipped bit, which was `whole` before.
+  [[nodiscard]] StatusOr<std::unique_ptr<StateStore>> OpenFlipped(const std::string& path,
+                                                                  const SimDisk& whole);
+  void JudgeFlipped(const std::string& path, StatusOr<std::unique_ptr<StateStore>> store);
   // After a time without faults; all may have healed meanwhile, for good.
   void CheckTheEnd();
 

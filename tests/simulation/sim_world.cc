@@ -171,8 +171,7 @@ void MakeTrouble(World& world) {
                       static_cast<int>(random.Between(0, ends - 1)),
                       world.scheduler.now_ns() + random.Between(10, 500) * kMillisecond);
   } else {
-    constexpr int64_t kPlenty = int64_t{1} << 40;
-    server.machine().disk().SetCapacity(kPlenty);
+    server.machine().disk().SetCapacity(SimDisk::kPlenty);
     server.machine().faults() = {};
   }
 }
