@@ -107,20 +107,21 @@ class GrpcStatsCaller final : public StatsCaller {
 
  private:
   void Finish(const std::shared_ptr<StatsCall>& call, const grpc::Status& status) {
-    const auto called = ParseServerAddress(call->address);
-    StatusOr<std::string> reply =
-        status.ok() ? BytesOf(call->reply)
-                    : ExplainRefusal(MakeStatus(static_cast<absl::StatusCode>(status.error_code()),
-                                                Printable(status.error_message(), kMessageShown)),
-                                     tls_, called.ok() ? called->host : call->address);
-    const bool answered = status.ok();
-    call->done(std::move(reply));
+    call->done(status.ok() ? BytesOf(call->reply) : ErrorOf(status, call->address));
     const MutexLock lock(mutex_);
-    if (const auto stub = stubs_.find(call->address); !answered && stub != stubs_.end()) {
+    if (const auto stub = stubs_.find(call->address); !status.ok() && stub != stubs_.end()) {
       if (stub->second == call->stub) stubs_.erase(stub);
     }
     calls_.erase(call);
     changed_.NotifyAll();
+  }
+
+  // Of a call to this address that failed.
+  [[nodiscard]] Status ErrorOf(const grpc::Status& status, const std::string& address) const {
+    const auto called = ParseServerAddress(address);
+    return ExplainRefusal(MakeStatus(static_cast<absl::StatusCode>(status.error_code()),
+                                     Printable(status.error_message(), kMessageShown)),
+                          tls_, called.ok() ? called->host : address);
   }
 
   const TlsFiles* const tls_;
