@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "client/remote/message_io.h"
 #include "common/base/call_metadata.h"
 #include "common/base/wall_clock.h"
+#include "halograph/v1/admin.pb.h"
 #include "tests/integration/client/remote_fixture.h"
 #include "tests/support/test_ca.h"
 
@@ -66,6 +68,31 @@ class TlsTest : public RemoteStoreTest {
     rpc.method = Method::kDescribe;
     rpc.make_request = [] { return std::string(); };
     rpc.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
+    return Run(client, std::move(rpc));
+  }
+  // Handshakes that failed of all servers in this process, as `server` tells a client with `tls`.
+  [[nodiscard]] double FailedHandshakes(const server::Server& server, const TlsOptions& tls) const {
+    RpcClient client(With(server, tls, std::chrono::seconds(60)));
+    v1::StatsReply stats;
+    Rpc rpc;
+    rpc.servers = {0};
+    rpc.method = Method::kStats;
+    rpc.make_request = [] {
+      v1::StatsRequest request;
+      request.set_metrics(true);
+      return request.SerializeAsString();
+    };
+    rpc.on_reply = [&](ReplyPieces pieces, std::vector<Rpc>*) {
+      return ParseReply(pieces, &stats);
+    };
+    EXPECT_TRUE(Run(client, std::move(rpc)).ok());
+    for (const v1::Metric& metric : stats.metrics()) {
+      if (metric.name() == "halograph_tls_handshakes_failed_total") return metric.series(0).value();
+    }
+    ADD_FAILURE() << "the server does not count them";
+    return -1;
+  }
+  [[nodiscard]] static Status Run(RpcClient& client, Rpc rpc) {
     CallContext context{.deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1)};
     std::vector<Rpc> calls;
     calls.push_back(std::move(rpc));

@@ -56,6 +56,7 @@ TEST_F(TlsTest, WithoutItsFilesNothingIsSent) {
 TEST_F(TlsTest, WhoIsRefusedIsToldWhatToLookAt) {
   const auto server = Serve(graph_, {}, ServerTls());
   ASSERT_NE(server, nullptr);
+  const double failed = FailedHandshakes(*server, client_);
   EXPECT_THAT(Refused(*server, {}, "Socket closed"), HasSubstr("if it wants TLS, give --tls-dir"));
   EXPECT_THAT(Refused(*server, {.roots = client_tls_ / "ca.crt"}, "Socket closed"),
               HasSubstr("give --tls-cert and --tls-key"));
@@ -66,6 +67,7 @@ TEST_F(TlsTest, WhoIsRefusedIsToldWhatToLookAt) {
               AllOf(HasSubstr("check yours: CN=foreign of " + (foreign / "tls.crt").string()),
                     HasSubstr("which expires 20"), HasSubstr("no root of the server")));
   EXPECT_TRUE(CallOnce(*server, client_).ok());
+  EXPECT_GE(FailedHandshakes(*server, client_), failed + 3) << "one of each that was refused";
 }
 
 TEST_F(TlsTest, OfTwoServersThatRefuseNeitherIsWaitedFor) {
