@@ -97,7 +97,8 @@ struct StateOptions {
   std::function<void(const Status& damage, int64_t pushes)> on_loss = nullptr;
   // Told by Open where the log ends though it has later records, and nothing shows that they were
   // synced: the record that is damaged or missing, and how many are gone at least. A machine that
-  // loses power may leave it so, or damage of the newest records; a process that ends does not.
+  // loses power leaves it so, or a disk that damages the newest records; a process that ends does
+  // not.
   // Told by the first start that finds it, and maybe by later ones. Null: nobody is told.
   std::function<void(const Status& end, int64_t records)> on_unsynced_loss = nullptr;
   // Told by Open of a file in the folder that it does not know, and where it has put it. Null:

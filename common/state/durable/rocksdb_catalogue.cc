@@ -11,9 +11,9 @@
 namespace halograph {
 namespace {
 
-// A damaged file, and one that is missing, have the same cure.
 Status ToStatus(const rocksdb::Status& status, const std::string& folder) {
-  if (!status.IsCorruption() && !status.IsPathNotFound()) return FromRocksDb(status, folder);
+  const bool lost = status.IsCorruption() || status.IsPathNotFound();
+  if (!lost) return FromRocksDb(status, folder);
   return DataLoss("{}: restore a copy of the whole state folder: RocksDB: {}", folder,
                   status.ToString());
 }
@@ -32,8 +32,8 @@ StatusOr<std::map<std::string, std::string>> ReadRocksDbCatalogue(
   // Every write was synced: a damaged record before the last is damage, and not the end of the log.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::DB* opened = nullptr;
-  HG_RETURN_IF_ERROR(
-      ToStatus(rocksdb::DB::OpenForReadOnly(options, folder.string(), &opened), folder.string()));
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, folder.string(), &opened);
+  HG_RETURN_IF_ERROR(ToStatus(status, folder.string()));
   const std::unique_ptr<rocksdb::DB> db(opened);
   std::map<std::string, std::string> entries;
   const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(rocksdb::ReadOptions()));

@@ -130,6 +130,7 @@ class Store : public StateStore {
   // Sets the rows of all tensors to their beginning, and to the images in the files.
   [[nodiscard]] Status LoadRows(const std::vector<int64_t>& files, const TensorMap& tensors);
   [[nodiscard]] Status OpenLog();
+  // `next_tensor`: of tensors, numbers below it were given.
   [[nodiscard]] Status Replay(const LogRecord& record, uint32_t next_tensor);
 
   // store_waiting.cc

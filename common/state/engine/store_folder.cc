@@ -15,7 +15,7 @@ namespace {
 
 using Path = std::filesystem::path;
 
-constexpr NumberedName kFileName = {"checkpoint-", 8};
+constexpr NumberedName kCheckpointName = {"checkpoint-", 8};
 constexpr std::string_view kTemporary = ".tmp";
 
 // None if there is no such folder.
@@ -29,32 +29,31 @@ StatusOr<std::vector<std::string>> NamesIn(const Path& folder, FileSystem& files
 struct Witness {
   Path path;                    // of the file that saw the latest write; empty: there are no files
   int64_t generation = 0;       // which; 0: files of an older build alone are there
-  int64_t last_checkpoint = 0;  // the largest number of a file; 0: there is none
+  int64_t last_checkpoint = 0;  // the largest number
 };
 
 StatusOr<Witness> FindWitness(const Path& folder, FileSystem& files) {
   Witness witness;
   const auto hear = [&](const Path& path, std::optional<int64_t> seen) {
-    if (witness.path.empty() || seen.value_or(0) > witness.generation) {
-      witness.path = path;
-      witness.generation = seen.value_or(0);
-    }
+    if (!witness.path.empty() && seen.value_or(0) <= witness.generation) return;
+    witness.path = path;
+    witness.generation = seen.value_or(0);
   };
   HG_ASSIGN_OR_RETURN(const std::vector<std::string> segments, NamesIn(folder / "log", files));
   for (const std::string& name : segments) {
-    if (!SegmentNumber(name).has_value()) continue;
+    if (!kSegmentName.Number(name).has_value()) continue;
     const Path path = folder / "log" / name;
     HG_ASSIGN_OR_RETURN(const auto seen, CatalogueSeenBySegment(path, files));
     hear(path, seen);
   }
   HG_ASSIGN_OR_RETURN(const auto checkpoints, NamesIn(folder / "checkpoints", files));
   for (const std::string& name : checkpoints) {
-    const std::optional<int64_t> number = kFileName.Number(name);
+    const std::optional<int64_t> number = kCheckpointName.Number(name);
     if (!number.has_value()) continue;
-    witness.last_checkpoint = std::max(witness.last_checkpoint, *number);
     const Path path = folder / "checkpoints" / name;
     HG_ASSIGN_OR_RETURN(const auto seen, CatalogueSeenByCheckpoint(path, files));
     hear(path, seen);
+    witness.last_checkpoint = std::max(witness.last_checkpoint, *number);
   }
   return witness;
 }
@@ -73,12 +72,13 @@ Status CheckNamesLatest(const Path& old, const CatalogueFile::Values& values,
   HG_ASSIGN_OR_RETURN(const std::set<int64_t> named, StateCatalogue::FilesNamed(values));
   const int64_t last = named.empty() ? 0 : *named.rbegin();
   if (witness.last_checkpoint <= last) return OkStatus();
-  const Path latest = old.parent_path() / "checkpoints" / kFileName.Of(witness.last_checkpoint);
+  const Path later =
+      old.parent_path() / "checkpoints" / kCheckpointName.Of(witness.last_checkpoint);
   return DataLoss(
       "{}: the catalogue of an older build names no checkpoint as late as {}: it was cut, or is an "
       "older copy: restore a copy of the whole state folder. Or that build ended, or failed, while "
       "it made this checkpoint: then move the file out of the folder, and start again",
-      old.string(), latest.string());
+      old.string(), later.string());
 }
 
 // The catalogue of an older build is read once, and kept aside in `kept`.
@@ -146,7 +146,7 @@ StatusOr<std::unique_ptr<CatalogueFile>> OpenCatalogue(const Path& folder, const
 }  // namespace
 
 Path Store::FilePath(int64_t number) const {
-  return options_.folder / "checkpoints" / kFileName.Of(number);
+  return options_.folder / "checkpoints" / kCheckpointName.Of(number);
 }
 
 Status Store::OpenFolder() {
@@ -159,7 +159,8 @@ Status Store::OpenFolder() {
 }
 
 // Files of checkpoints that nothing names. What a process left that ended while it wrote or removed
-// them is removed, as far as the catalogue tells; nothing else is. What is no segment is set aside.
+// them is removed, as far as the catalogue tells; nothing else is. And files that the log does not
+// know.
 Status Store::ClearLeftFiles() {
   const Path folder = options_.folder / "checkpoints";
   HG_ASSIGN_OR_RETURN(const LeftFiles left, catalogue_->Left());
@@ -169,7 +170,8 @@ Status Store::ClearLeftFiles() {
   for (const std::string& name : names) {
     const std::string_view whole = name;
     const bool temporary = whole.ends_with(kTemporary);
-    const auto number = kFileName.Number(temporary ? whole.substr(0, whole.size() - 4) : whole);
+    const auto number =
+        kCheckpointName.Number(temporary ? whole.substr(0, whole.size() - 4) : whole);
     if (number.has_value() && !temporary && named_files_.contains(*number)) continue;
     if (number.has_value()) next_file_ = std::max(next_file_, *number + 1);
     if (number.has_value() && temporary) {

@@ -207,11 +207,11 @@ Status Store::OpenLog() {
   LogStart start;
   start.first_epoch = checkpoint_.first_epoch;
   HG_ASSIGN_OR_RETURN(start.segments, catalogue_->Segments());
-  HG_ASSIGN_OR_RETURN(const uint32_t next_tensor, catalogue_->NextNumber());
   start.first_lsn = checkpoint_.first_lsn;
   start.last_lsn = checkpoint_.lsn;
   start.durable_lsn = std::max(checkpoint_.lsn, synced);
   last_lsn_ = checkpoint_.lsn;
+  HG_ASSIGN_OR_RETURN(const uint32_t next_tensor, catalogue_->NextNumber());
   const LogReader replay = {
       [this, next_tensor](const LogRecord& record) { return Replay(record, next_tensor); },
       [this] { return EndReplay(); }};
@@ -227,8 +227,8 @@ Status Store::Replay(const LogRecord& record, uint32_t next_tensor) {
   }
   if (record.registers) return OkStatus();
   const auto found = tensors_.find(record.tensor);
+  if (found == tensors_.end() && record.tensor < next_tensor) return OkStatus();  // it was dropped
   if (found == tensors_.end()) {
-    if (record.tensor < next_tensor) return OkStatus();  // it was dropped
     return DataLoss(
         "{}: has never given tensor number {}, to which the push of LSN {} is: it is an older "
         "copy, or was cut; restore a copy of the whole state folder",

@@ -53,7 +53,8 @@ StatusOr<CatalogueFile::Values> StateCatalogue::Converted(
     values[key == "closed" ? "synced" : key] = CanonicalJson(json);
   }
   if (!values.contains("format")) {
-    return DataLoss("the catalogue does not say whose state it is: restore a copy of the state");
+    return DataLoss(
+        "the catalogue does not say whose state it is: restore a copy of the whole state folder");
   }
   values["tensors"] = CanonicalJson(Json(RangesOf(live)));
   values["segments"] = CanonicalJson(Json{{"next_epoch", next_epoch}});

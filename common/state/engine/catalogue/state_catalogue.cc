@@ -87,17 +87,6 @@ CatalogueFile::Values StateCatalogue::Empty(const StateGraph& graph) {
       {kSegmentsKey, CanonicalJson(ToJson(NamedSegments()))}};
 }
 
-StatusOr<std::set<int64_t>> StateCatalogue::FilesNamed(const CatalogueFile::Values& values) {
-  std::set<int64_t> named;
-  for (const auto& [key, text] : values) {
-    if (key != kCheckpointKey && !key.starts_with(kSnapshotPrefix)) continue;
-    HG_ASSIGN_OR_RETURN(const Json json, Parse(key, text));
-    HG_ASSIGN_OR_RETURN(const std::vector<int64_t> files, GetInts(json, "files", WhereOf(key)));
-    named.insert(files.begin(), files.end());
-  }
-  return named;
-}
-
 Status StateCatalogue::Check(const StateGraph& graph) const {
   const std::optional<std::string> format = file_->Get(kFormatKey);
   return CheckWhose({{kFormatKey, format.value_or("{}")}}, graph);
@@ -120,6 +109,17 @@ Status StateCatalogue::CheckWhose(const CatalogueFile::Values& values, const Sta
         part, identity, graph.part, graph.identity);
   }
   return OkStatus();
+}
+
+StatusOr<std::set<int64_t>> StateCatalogue::FilesNamed(const CatalogueFile::Values& values) {
+  std::set<int64_t> named;
+  for (const auto& [key, text] : values) {
+    if (key != kCheckpointKey && !key.starts_with(kSnapshotPrefix)) continue;
+    HG_ASSIGN_OR_RETURN(const Json json, Parse(key, text));
+    HG_ASSIGN_OR_RETURN(const std::vector<int64_t> files, GetInts(json, "files", WhereOf(key)));
+    named.insert(files.begin(), files.end());
+  }
+  return named;
 }
 
 StatusOr<Json> StateCatalogue::Get(const std::string& key) const {

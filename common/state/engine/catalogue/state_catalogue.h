@@ -53,7 +53,7 @@ class StateCatalogue : public SegmentNames {
   // a key whose value makes no sense.
   [[nodiscard]] static StatusOr<CatalogueFile::Values> Converted(
       const std::map<std::string, std::string>& values);
-  // The files of checkpoints that `values` name, for the checkpoint and snapshots. DataLoss,
+  // Numbers of the files that `values` name, for the checkpoint and the snapshots. DataLoss,
   // likewise.
   [[nodiscard]] static StatusOr<std::set<int64_t>> FilesNamed(const CatalogueFile::Values& values);
   // As Check, of `values`.

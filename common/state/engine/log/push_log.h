@@ -99,7 +99,7 @@ class PushLog {
     int64_t pushes = 0;
   };
   [[nodiscard]] const Loss& loss() const { return loss_; }
-  // Files with the name of a segment that Open found to be none.
+  // Files that Open found with the name of a segment, which are none.
   [[nodiscard]] const std::vector<std::filesystem::path>& unknown() const { return unknown_; }
 
   // Unavailable naming what failed; OK as long as nothing did.
@@ -145,7 +145,7 @@ class PushLog {
   SegmentFolder folder_;
   std::unique_ptr<BlockWriter> blocks_;  // at kAlways; of the thread that writes
 
-  Loss loss_;  // of Open
+  Loss loss_;  // this and the next are of Open
   std::vector<std::filesystem::path> unknown_;
   const std::unique_ptr<Monitor> monitor_;  // of all below
   std::vector<LogRecord*> queue_;

@@ -9,7 +9,6 @@
 
 #include "common/base/checksum.h"
 #include "common/state/engine/log/durable_folder.h"
-#include "common/state/engine/log/numbered_name.h"
 #include "common/state/engine/log/record.h"
 
 namespace halograph {
@@ -17,7 +16,6 @@ namespace {
 
 constexpr uint64_t kSegmentMagic = 0x3147455347414c48;  // "HLAGSEG1"
 constexpr uint32_t kVersion = 2;
-constexpr NumberedName kName = {"segment-", 6};
 
 struct StoredSegment {
   uint64_t checksum;  // XXH3-64 of all that follows
@@ -48,26 +46,11 @@ StatusOr<std::optional<StoredSegment>> ReadHeader(const ReadableFile& file, int6
   return std::optional(stored);
 }
 
-// Whether a process has made the file, and ended, or failed, before its header was on the disk: of
-// its first block only zeros may be there, or a part of the header.
-StatusOr<bool> IsBegun(const ReadableFile& file, int64_t file_bytes, uint64_t stamp) {
-  std::array<std::byte, kLogBlockBytes> block = {};
-  const auto bytes = static_cast<size_t>(std::min(file_bytes, kLogBlockBytes));
-  HG_RETURN_IF_ERROR(file.ReadAt(0, std::span(block).first(bytes)));
-  StoredSegment begun;
-  std::memcpy(&begun, block.data(), sizeof(begun));
-  return begun.magic == kSegmentMagic || begun.stamp == stamp ||
-         std::all_of(block.begin(), block.end(),
-                     [](std::byte byte) { return byte == std::byte(); });
-}
-
 int64_t RoundToBlocks(int64_t bytes) {
   return (bytes + kLogBlockBytes - 1) / kLogBlockBytes * kLogBlockBytes;
 }
 
 }  // namespace
-
-std::optional<int64_t> SegmentNumber(std::string_view name) { return kName.Number(name); }
 
 StatusOr<std::optional<int64_t>> CatalogueSeenBySegment(const std::filesystem::path& path,
                                                         FileSystem& files) {
@@ -88,7 +71,7 @@ Status SegmentFolder::WriteBlock(WritableFile& file, int64_t offset,
 }
 
 std::filesystem::path SegmentFolder::PathOf(int64_t number) const {
-  return folder_ / kName.Of(number);
+  return folder_ / kSegmentName.Of(number);
 }
 
 StatusOr<SegmentFolder::Found> SegmentFolder::Open(const NamedSegments& named,
@@ -102,7 +85,7 @@ StatusOr<SegmentFolder::Found> SegmentFolder::Open(const NamedSegments& named,
     HG_RETURN_IF_ERROR(AddNamed(segment, &found));
   }
   for (const std::string& name : names) {
-    const std::optional<int64_t> number = SegmentNumber(name);
+    const std::optional<int64_t> number = kSegmentName.Number(name);
     if (!number.has_value()) continue;
     next_file_ = std::max(next_file_, *number + 1);
     const bool used = std::any_of(named.used.begin(), named.used.end(), [&](const auto& of) {
@@ -112,12 +95,12 @@ StatusOr<SegmentFolder::Found> SegmentFolder::Open(const NamedSegments& named,
     Segment file;
     file.path = folder_ / name;
     file.number = *number;
-    if (!named.known) {
-      HG_RETURN_IF_ERROR(AddUnnamed(std::move(file), first_epoch, &found));
-      continue;
-    }
     HG_ASSIGN_OR_RETURN(const Beginning beginning, ReadBeginning(&file));
-    AddLeft(std::move(file), beginning, &found);
+    if (named.known) {
+      AddLeft(std::move(file), beginning, &found);
+    } else {
+      HG_RETURN_IF_ERROR(AddUnnamed(std::move(file), beginning, first_epoch, &found));
+    }
   }
   std::sort(found.segments.begin(), found.segments.end(),
             [](const Segment& a, const Segment& b) { return a.epoch < b.epoch; });
@@ -152,27 +135,28 @@ Status SegmentFolder::AddNamed(const NamedSegment& named, Found* found) const {
   return OkStatus();
 }
 
-// What a use left that ended, or a process that ended before its header was on the disk, is free.
+// Of a state that an older build left, which named no segments. A header may never have come to the
+// disk, or was damaged since: then what its records say counts still.
+Status SegmentFolder::AddUnnamed(Segment segment, Beginning beginning, uint64_t first_epoch,
+                                 Found* found) {
+  if (beginning != Beginning::kWhole) {
+    HG_ASSIGN_OR_RETURN(const bool has_records, ReadDamaged(segment, first_epoch, found));
+    AddLeft(std::move(segment), has_records ? Beginning::kOther : beginning, found);
+    return OkStatus();
+  }
+  next_epoch_ = std::max(next_epoch_, segment.epoch + 1);
+  (segment.epoch >= first_epoch ? found->segments : free_).push_back(std::move(segment));
+  return OkStatus();
+}
+
+// What a use left that ended, or a process that ended before its header was on the disk; or what
+// nobody knows.
 void SegmentFolder::AddLeft(Segment segment, Beginning beginning, Found* found) {
   if (beginning == Beginning::kOther) {
     found->unknown.push_back(std::move(segment.path));
   } else {
     free_.push_back(std::move(segment));
   }
-}
-
-// Of a state that an older build left, which named no segments. A header may never have come to the
-// disk, or was damaged since: then what its records say counts still.
-Status SegmentFolder::AddUnnamed(Segment segment, uint64_t first_epoch, Found* found) {
-  HG_ASSIGN_OR_RETURN(const Beginning beginning, ReadBeginning(&segment));
-  if (beginning == Beginning::kWhole) {
-    next_epoch_ = std::max(next_epoch_, segment.epoch + 1);
-    (segment.epoch >= first_epoch ? found->segments : free_).push_back(std::move(segment));
-    return OkStatus();
-  }
-  HG_ASSIGN_OR_RETURN(const bool has_records, ReadDamaged(segment, first_epoch, found));
-  AddLeft(std::move(segment), has_records ? Beginning::kOther : beginning, found);
-  return OkStatus();
 }
 
 StatusOr<bool> SegmentFolder::ReadDamaged(const Segment& segment, uint64_t first_epoch,
@@ -195,7 +179,7 @@ StatusOr<SegmentFolder::Beginning> SegmentFolder::ReadBeginning(Segment* segment
   HG_ASSIGN_OR_RETURN(segment->bytes, file->Size());
   HG_ASSIGN_OR_RETURN(const std::optional<StoredSegment> stored, ReadHeader(*file, segment->bytes));
   if (!stored.has_value()) {
-    HG_ASSIGN_OR_RETURN(const bool begun, IsBegun(*file, segment->bytes, stamp_));
+    HG_ASSIGN_OR_RETURN(const bool begun, IsBegun(*file, segment->bytes));
     return begun ? Beginning::kBegun : Beginning::kOther;
   }
   if (stored->version > kVersion) {
@@ -210,6 +194,18 @@ StatusOr<SegmentFolder::Beginning> SegmentFolder::ReadBeginning(Segment* segment
   segment->epoch = stored->epoch;
   segment->end = kLogBlockBytes;
   return Beginning::kWhole;
+}
+
+// Zeros, or a header that is not whole: its magic or its stamp is there, whichever bit has flipped.
+StatusOr<bool> SegmentFolder::IsBegun(const ReadableFile& file, int64_t bytes) const {
+  std::array<std::byte, kLogBlockBytes> block = {};
+  const auto there = static_cast<size_t>(std::min(bytes, kLogBlockBytes));
+  HG_RETURN_IF_ERROR(file.ReadAt(0, std::span(block).first(there)));
+  StoredSegment stored;
+  std::memcpy(&stored, block.data(), sizeof(stored));
+  return stored.magic == kSegmentMagic || stored.stamp == stamp_ ||
+         std::all_of(block.begin(), block.end(),
+                     [](std::byte byte) { return byte == std::byte(); });
 }
 
 StatusOr<Segment> SegmentFolder::Begin(int64_t bytes, int64_t synced_lsn) {

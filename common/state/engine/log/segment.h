@@ -8,11 +8,11 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/state/engine/log/numbered_name.h"
 #include "common/state/env.h"
 
 namespace halograph {
@@ -55,8 +55,8 @@ class SegmentNames {
   [[nodiscard]] virtual Status SetSegments(const NamedSegments& segments, int64_t synced_lsn) = 0;
 };
 
-// A name of a segment's file: its number. Null: it is none.
-[[nodiscard]] std::optional<int64_t> SegmentNumber(std::string_view name);
+inline constexpr NumberedName kSegmentName = {"segment-", 6};
+
 // Which write of the catalogue the header at `path` saw. Null: the header is of an older build, or
 // damaged. Errors of FileSystem.
 [[nodiscard]] StatusOr<std::optional<int64_t>> CatalogueSeenBySegment(
@@ -78,7 +78,7 @@ class SegmentFolder {
   };
   // Makes the folder if it is missing, and gives the segments of epochs from `first_epoch` on that
   // are named. If none are known: those whose headers are whole. Other files that begin as a
-  // segment does, or with zeros, are free.
+  // segment does, or with zeros, are free: a crash in the middle of making one leaves them.
   //   FailedPrecondition  a segment of another state, or of a newer format: its path
   [[nodiscard]] StatusOr<Found> Open(const NamedSegments& named, uint64_t first_epoch);
 
@@ -94,16 +94,20 @@ class SegmentFolder {
   [[nodiscard]] uint64_t next_epoch() const { return next_epoch_; }
 
  private:
-  // How a file begins: with a header, with what a process leaves that ends before its header is on
-  // the disk, or with anything else.
-  enum class Beginning : uint8_t { kWhole, kBegun, kOther };
+  // Of a file.
+  enum class Beginning {
+    kWhole,  // the header of a segment of this state
+    kBegun,  // what a crash in the middle of making a segment leaves, or a flipped bit of a header
+    kOther,
+  };
 
   [[nodiscard]] Status AddNamed(const NamedSegment& named, Found* found) const;
-  [[nodiscard]] Status AddUnnamed(Segment segment, uint64_t first_epoch, Found* found);
+  [[nodiscard]] Status AddUnnamed(Segment segment, Beginning beginning, uint64_t first_epoch,
+                                  Found* found);
   void AddLeft(Segment segment, Beginning beginning, Found* found);
-  // And sets what the file and its header say: with kWhole all, else its bytes.
-  //   FailedPrecondition  of another state, or of a newer format
+  // Fills the bytes of the segment, and what its header says if that is whole.
   [[nodiscard]] StatusOr<Beginning> ReadBeginning(Segment* segment) const;
+  [[nodiscard]] StatusOr<bool> IsBegun(const ReadableFile& file, int64_t bytes) const;
   // Whether it has records from that epoch on.
   [[nodiscard]] StatusOr<bool> ReadDamaged(const Segment& segment, uint64_t first_epoch,
                                            Found* found);

@@ -70,8 +70,8 @@ Status StepCollector::DoesNotFit(const SyncStep& step, int64_t bytes, int64_t fr
   if (IsOfRun(step) && same != waiting_.end()) {
     for (const auto& [rank, push] : same->second.pushes) of_step += push->bytes;
   }
-  const bool others_wait = (IsOfRun(step) ? memory.free() : free) < most;
   std::string waits = IsOfRun(step) ? Missing() : "";
+  const bool others_wait = (IsOfRun(step) ? memory.free() : free) < most;
   if (waits.empty() && others_wait) waits = "steps of other tensors wait, or of other parts";
   const std::string what =
       of_step > most

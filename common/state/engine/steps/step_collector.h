@@ -84,7 +84,8 @@ class StepCollector {
   }
   [[nodiscard]] bool IsDue(const SyncStep& step) const;
   [[nodiscard]] bool Completes(const SyncStep& step) const;
-  // `free` bytes of `memory` are free for it, with what a run leaves that it ends.
+  // `free` bytes are free for it. Names whom its run waits for; else, where steps of others take
+  // some of the memory, these. A run that begins has what the run before takes.
   [[nodiscard]] Status DoesNotFit(const SyncStep& step, int64_t bytes, int64_t free,
                                   const WaitingBytes& memory) const;
   [[nodiscard]] int64_t DueStep() const;  // requires that something waits or a run has started
