@@ -89,6 +89,21 @@ inline TestPush StepPush(int64_t step, int32_t rank, int32_t world_size, uint64_
   return push;
 }
 
+inline std::string Contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+inline void SetContents(const std::filesystem::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+// A bit of the byte at `at`, counted round a file that is shorter.
+inline void Flip(const std::filesystem::path& path, int64_t at) {
+  std::string bytes = Contents(path);
+  ASSERT_FALSE(bytes.empty()) << path;
+  bytes[static_cast<size_t>(at) % bytes.size()] ^= 0x10;
+  SetContents(path, bytes);
+}
+
 class StoreTest : public testing::Test {
  protected:
   StoreTest() {
@@ -135,8 +150,7 @@ class StoreTest : public testing::Test {
   void AwaitNamed(int segment) const {
     const std::string name = "[" + std::to_string(segment) + ",";
     while (true) {
-      std::ifstream file(options_.folder / "catalogue", std::ios::binary);
-      const std::string text{std::istreambuf_iterator<char>(file), {}};
+      const std::string text = Contents(options_.folder / "catalogue");
       const size_t used = text.find("\"used\":");
       if (used != std::string::npos && text.find(name, used) != std::string::npos) return;
       std::this_thread::yield();
@@ -149,8 +163,7 @@ class StoreTest : public testing::Test {
     std::filesystem::remove_all(copy);
     // Made anew if a segment was named meanwhile, which may be half in the copy.
     const auto catalogue = [](const std::filesystem::path& folder) {
-      std::ifstream file(folder / "catalogue", std::ios::binary);
-      return std::string{std::istreambuf_iterator<char>(file), {}};
+      return Contents(folder / "catalogue");
     };
     std::string before;
     do {
@@ -163,6 +176,18 @@ class StoreTest : public testing::Test {
     std::filesystem::remove_all(options_.folder);
     std::filesystem::rename(copy, options_.folder);
   }
+
+  // Keeps the folder as it is, no store using it; puts that back, any number of times.
+  void Keep() const {
+    std::filesystem::remove_all(kept());
+    std::filesystem::copy(options_.folder, kept(), std::filesystem::copy_options::recursive);
+  }
+  void PutBack() {
+    store_.reset();
+    std::filesystem::remove_all(options_.folder);
+    std::filesystem::copy(kept(), options_.folder, std::filesystem::copy_options::recursive);
+  }
+  [[nodiscard]] std::filesystem::path kept() const { return folder_.path() / "kept"; }
 
   PushReceipt MustPush(const TestPush& push) {
     const StatusOr<PushReceipt> receipt = store_->Push(push.request(), {});

@@ -1,6 +1,4 @@
 // The catalogue of a state: one file, written whole.
-#include <fstream>
-
 #include "common/state/engine/catalogue/catalogue_file.h"
 #include "common/state/engine/catalogue/number_ranges.h"
 #include "common/state/engine/catalogue/state_catalogue.h"
@@ -38,13 +36,6 @@ class CatalogueTest : public StoreTest {
     EXPECT_TRUE(visited.ok()) << ToString(visited);
     return snapshots;
   }
-  [[nodiscard]] std::string Contents() const {
-    std::ifstream file(path(), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  void SetContents(const std::string& bytes) const {
-    std::ofstream(path(), std::ios::binary) << bytes;
-  }
 
   FailingFiles::Switches switches_;
 };
@@ -67,10 +58,10 @@ TEST_F(CatalogueTest, HoldsWhatWasWrittenAndCountsItsWrites) {
 
 TEST_F(CatalogueTest, EveryCutAndEveryFlippedByteIsDataLossAndNamesTheFile) {
   static_cast<void>(Made({{"key", "{\"number\":1}"}}));
-  const std::string whole = Contents();
+  const std::string whole = Contents(path());
   EXPECT_THAT(whole, HasSubstr("HLAGCAT1"));
   const auto expect_damage = [&](const std::string& bytes) {
-    SetContents(bytes);
+    SetContents(path(), bytes);
     const Status damaged = Read().status();
     EXPECT_TRUE(absl::IsDataLoss(damaged)) << ToString(damaged);
     EXPECT_THAT(Message(damaged), HasSubstr(path().string()));
@@ -83,7 +74,7 @@ TEST_F(CatalogueTest, EveryCutAndEveryFlippedByteIsDataLossAndNamesTheFile) {
     expect_damage(flipped);
   }
   expect_damage(whole + "x");
-  SetContents(whole);
+  SetContents(path(), whole);
   EXPECT_TRUE(Read().ok());
 }
 
@@ -142,9 +133,9 @@ TEST_F(CatalogueTest, TensorThatOnlyASnapshotHasIsKeptAndGoesWithIt) {
   }
   EXPECT_TRUE(catalogue.Tensors().value().empty());
   EXPECT_EQ(SnapshotsIn(catalogue).at(0).tensors.at(2).spec, Embedding("t3"));
-  EXPECT_THAT(Contents(), HasSubstr("\"t3\""));
+  EXPECT_THAT(Contents(path()), HasSubstr("\"t3\""));
   ASSERT_TRUE(catalogue.RemoveSnapshot("s", {}).ok());
-  EXPECT_THAT(Contents(), testing::Not(HasSubstr("\"t3\"")));
+  EXPECT_THAT(Contents(path()), testing::Not(HasSubstr("\"t3\"")));
   EXPECT_EQ(catalogue.NextNumber().value(), 4U) << "numbers are never used again";
 }
 

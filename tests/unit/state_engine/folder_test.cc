@@ -1,10 +1,10 @@
 // What a store does with a folder whose files are damaged, missing, unknown or of an older build,
 // and on a disk that is full or breaks at any call.
 #include <filesystem>
-#include <fstream>
 #include <functional>
 
 #include "common/base/sanitizers.h"
+#include "common/state/engine/log/numbered_name.h"
 #include "tests/support/failing_files.h"
 #include "tests/support/store_fixture.h"
 
@@ -15,22 +15,21 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using Path = std::filesystem::path;
 
-std::string Contents(const Path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-void SetContents(const Path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
 // Leaves so many quarters.
 void Cut(const Path& path, uintmax_t quarters) {
   std::filesystem::resize_file(path, std::filesystem::file_size(path) * quarters / 4);
 }
-void Flip(const Path& path, std::streamoff at) {
-  std::string bytes = Contents(path);
-  bytes[static_cast<size_t>(at) % bytes.size()] ^= 0x10;
-  SetContents(path, bytes);
+
+TEST(NumberedNameTest, NumbersHaveOneNameEachAndOtherNamesNone) {
+  const NumberedName name = {"file-", 3};
+  for (const int64_t number : {0, 7, 999, 1000, 123456})
+    EXPECT_EQ(name.Number(name.Of(number)), number);
+  EXPECT_EQ(name.Of(7), "file-007");
+  EXPECT_EQ(name.Of(1000), "file-1000");
+  for (const char* other : {"", "file-", "file-7", "file-0007", "file--07", "file-+07", "file- 07",
+                            "file-007x", "file-0x7", "fil-007", "file-99999999999999999999"}) {
+    EXPECT_EQ(name.Number(other), std::nullopt) << other;
+  }
 }
 
 class StateFolderTest : public StoreTest {
@@ -68,21 +67,11 @@ class StateFolderTest : public StoreTest {
     ASSERT_TRUE(store_->Snapshot("s", {}, {}).ok());
     PushMany(9);
   }
-  void Keep() {
-    std::filesystem::remove_all(kept());
-    std::filesystem::copy(options_.folder, kept(), std::filesystem::copy_options::recursive);
-  }
   // As RocksDB's, to who looks from outside.
   void MakeOldFolder(const std::string& name) {
     std::filesystem::create_directories(options_.folder / name);
     SetContents(options_.folder / name / "CURRENT", "MANIFEST-000005\n");
   }
-  void PutBack() {
-    store_.reset();
-    std::filesystem::remove_all(options_.folder);
-    std::filesystem::copy(kept(), options_.folder, std::filesystem::copy_options::recursive);
-  }
-  [[nodiscard]] Path kept() const { return folder_.path() / "kept"; }
   [[nodiscard]] std::vector<Path> Files() const {  // relative to the folder
     std::vector<Path> files;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(kept())) {
@@ -240,7 +229,7 @@ TEST_F(StateFolderTest, AcceptedLossEndsBeforeTheDamageAndGoesOnBehindWhatWasGiv
       int64_t lsn = 0;
       std::memcpy(&lsn, bytes.data() + at + 24, sizeof(lsn));
       if (bytes.compare(at + 8, 8, "HALGREC1") != 0 || lsn != 9 || damaged != 0) continue;
-      Flip(entry.path(), static_cast<std::streamoff>(at) + 2000);
+      Flip(entry.path(), static_cast<int64_t>(at) + 2000);
       damaged = lsn;
     }
   }
@@ -314,15 +303,21 @@ TEST_F(StateFolderTest, WhatNobodyKnowsIsSetAsideAndTold) {
   std::filesystem::copy(checkpoints / "checkpoint-00000001", checkpoints / "checkpoint-00000099");
   SetContents(checkpoints / "checkpoint-00000002.tmp", "left by a process that ended");
   const Path log = options_.folder / "log";
+  std::filesystem::copy(LastSegment(), log / "segment-000095");
+  Flip(log / "segment-000095", 10);  // of the magic
+  std::filesystem::copy(log / "segment-000095", log / "segment-000096");
+  Flip(log / "segment-000096", 26);  // of the stamp
   SetContents(log / "segment-000097", "of somebody else");
   SetContents(log / "segment-000098", std::string(1 << 20, '\0'));
   SetContents(log / "segment-000099", "");
   aside_.clear();
   MustOpen();
-  EXPECT_THAT(aside_, testing::UnorderedElementsAre("notes.txt", "checkpoint-1",
-                                                    "checkpoint-00000098", "segment-000097"));
+  EXPECT_THAT(aside_,
+              testing::UnorderedElementsAre("notes.txt", "checkpoint-1", "checkpoint-00000098",
+                                            "segment-000096", "segment-000097"));
   EXPECT_EQ(Contents(options_.folder / "aside/checkpoint-00000098"), "of somebody else");
   EXPECT_EQ(Contents(options_.folder / "aside/segment-000097"), "of somebody else");
+  EXPECT_TRUE(std::filesystem::exists(log / "segment-000095"));
   EXPECT_TRUE(std::filesystem::exists(log / "segment-000098"));
   EXPECT_TRUE(std::filesystem::exists(log / "segment-000099"));
   EXPECT_EQ(Contents(options_.folder / "aside/notes.txt"), "mine");

@@ -1,7 +1,6 @@
 // What a start does with a folder of format 1, whose catalogue is a RocksDB.
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "common/state/durable/system_env.h"
 #include "tests/support/failing_files.h"
@@ -29,15 +28,9 @@ class FormatOneTest : public StoreTest {
     for (int start = 0; start < 2; ++start) {
       const Status refused = Open();
       EXPECT_TRUE(absl::IsDataLoss(refused)) << ToString(refused);
+      EXPECT_THAT(Message(refused), HasSubstr("restore a copy of the whole state folder"));
       EXPECT_TRUE(std::filesystem::exists(options_.folder / "checkpoints/checkpoint-00000001"));
     }
-  }
-  static void FlipByte(const std::filesystem::path& path, uintmax_t at) {
-    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
-    file.seekg(static_cast<std::streamoff>(at));
-    const auto byte = static_cast<char>(file.get() ^ 0x10);
-    file.seekp(static_cast<std::streamoff>(at));
-    file.put(byte);
   }
   std::vector<std::vector<TestPush>> applied_;
 };
@@ -65,8 +58,7 @@ TEST_F(FormatOneTest, StateIsConvertedAtItsFirstStart) {
 TEST_F(FormatOneTest, FailureAtEveryCallOfTheFirstStartLosesNothing) {
   auto old = *env_->ReadOldCatalogue(options_.folder / "catalogue");
   old["closed"] = "{\"lsn\":3}";
-  const std::filesystem::path kept = folder_.path() / "kept";
-  std::filesystem::copy(options_.folder, kept, std::filesystem::copy_options::recursive);
+  Keep();
   FailingFiles::Switches switches;
   auto plain = std::make_unique<PlainEnv>(std::make_unique<FailingFiles>(&switches));
   plain->SetOldCatalogue([&]() -> StatusOr<std::map<std::string, std::string>> { return old; });
@@ -74,8 +66,7 @@ TEST_F(FormatOneTest, FailureAtEveryCallOfTheFirstStartLosesNothing) {
   int refused = 0;
   for (int calls = 0; calls < 100; ++calls) {
     SCOPED_TRACE(calls);
-    std::filesystem::remove_all(options_.folder);
-    std::filesystem::copy(kept, options_.folder, std::filesystem::copy_options::recursive);
+    PutBack();
     switches.all_later = true;
     switches.good_calls = calls;
     refused += Open().ok() ? 0 : 1;
@@ -107,8 +98,8 @@ TEST_F(FormatOneTest, WhatThatBuildHadNotYetRemovedIsSetAside) {
   options_.on_set_aside = [&](const std::filesystem::path& file, const std::filesystem::path&) {
     aside.push_back(file.filename());
   };
-  std::ofstream(options_.folder / "checkpoints/checkpoint-00000000") << "an increment";
-  std::ofstream(options_.folder / "log/segment-000009") << "of somebody else";
+  SetContents(options_.folder / "checkpoints/checkpoint-00000000", "an increment");
+  SetContents(options_.folder / "log/segment-000009", "of somebody else");
   MustOpen();
   EXPECT_THAT(aside, testing::UnorderedElementsAre("checkpoint-00000000", "segment-000009"));
   EXPECT_EQ(PullAll(), Expected(applied_));
@@ -146,16 +137,13 @@ TEST_F(FormatOneTest, PushToATensorThatTheCatalogueHasNeverGivenIsRefused) {
 
 // Nothing but the log and the checkpoints knows what it had said.
 TEST_F(FormatOneTest, EveryFileOfTheCatalogueThatIsCutOrFlippedIsRefusedOrNotNeeded) {
-  const std::filesystem::path kept = folder_.path() / "kept";
-  std::filesystem::copy(options_.folder, kept, std::filesystem::copy_options::recursive);
+  Keep();
   int refused = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kept / "catalogue")) {
+  for (const auto& entry : std::filesystem::directory_iterator(kept() / "catalogue")) {
     const std::filesystem::path name = entry.path().filename();
     for (int damage = 0; damage < 7; ++damage) {
       SCOPED_TRACE(fmt::format("{} damage {}", name.string(), damage));
-      store_.reset();
-      std::filesystem::remove_all(options_.folder);
-      std::filesystem::copy(kept, options_.folder, std::filesystem::copy_options::recursive);
+      PutBack();
       const std::filesystem::path path = options_.folder / "catalogue" / name;
       const uintmax_t bytes = std::filesystem::file_size(path);
       if (bytes == 0) continue;
@@ -164,12 +152,13 @@ TEST_F(FormatOneTest, EveryFileOfTheCatalogueThatIsCutOrFlippedIsRefusedOrNotNee
       } else if (damage == 4) {
         std::filesystem::remove(path);
       } else {
-        FlipByte(path, damage == 5 ? bytes / 3 : bytes - 3);
+        Flip(path, static_cast<int64_t>(damage == 5 ? bytes / 3 : bytes - 3));
       }
       for (int start = 0; start < 2; ++start) {
         const Status opened = Open();
         if (!opened.ok()) {
           EXPECT_TRUE(absl::IsDataLoss(opened)) << ToString(opened);
+          EXPECT_THAT(Message(opened), HasSubstr("restore a copy of the whole state folder"));
           EXPECT_TRUE(std::filesystem::exists(options_.folder / "checkpoints/checkpoint-00000001"));
           EXPECT_TRUE(std::filesystem::is_directory(options_.folder / "catalogue"));
           ++refused;

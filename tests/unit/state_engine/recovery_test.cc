@@ -30,7 +30,7 @@ class StoreRecoveryTest : public StoreTest {
 
   struct Place {
     std::filesystem::path path;
-    std::streamoff offset = 0;
+    int64_t offset = 0;
   };
   // Where the header of the record of an LSN begins.
   [[nodiscard]] Place PlaceOf(int64_t lsn) const {
@@ -40,42 +40,43 @@ class StoreRecoveryTest : public StoreTest {
         int64_t found = 0;
         std::memcpy(&found, bytes.data() + at + 24, sizeof(found));
         if (bytes.compare(at + 8, 8, "HALGREC1") == 0 && found == lsn) {
-          return {entry.path(), static_cast<std::streamoff>(at)};
+          return {entry.path(), static_cast<int64_t>(at)};
         }
       }
     }
     ADD_FAILURE() << "no record of LSN " << lsn;
     return {};
   }
-  static std::string Contents(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  static void Flip(const Place& place, std::streamoff by) {
-    std::fstream file(place.path, std::ios::binary | std::ios::in | std::ios::out);
-    file.seekg(place.offset + by);
-    const auto byte = static_cast<char>(file.get() ^ 0x10);
-    file.seekp(place.offset + by);
-    file.put(byte);
+  void FlipRecord(int64_t lsn, int64_t by) const {
+    const Place place = PlaceOf(lsn);
+    Flip(place.path, place.offset + by);
   }
 
   std::vector<std::vector<TestPush>> applied_;
 };
 
-TEST_F(StoreRecoveryTest, LastRecordThatIsTornIsTheEndOfTheLog) {
+// As a process that is killed in the middle of a write leaves it.
+TEST_F(StoreRecoveryTest, LastRecordThatIsTornIsTheEndOfTheLogWithoutAWord) {
   options_.sync = SyncLevel::kNever;  // nothing says that it was synced
-  OpenWith(Embedding());
-  PushMany(1, 6);
-  Crash();
-  Flip(PlaceOf(6), 5000);
-  MustOpen();
-  EXPECT_EQ(store_->stats().lsn, 5);
-  EXPECT_EQ(PullAll(), ExpectedAfter(5));
-  // The same push again, as the client that had no answer sends it.
-  EXPECT_EQ(MustPush(RandomPush(1, 6, 300)).lsn, 6);
-  EXPECT_EQ(PullAll(), ExpectedAfter(6));
-  MustOpen();
-  EXPECT_EQ(PullAll(), ExpectedAfter(6));
+  options_.on_unsynced_loss = [](const Status& end, int64_t) { ADD_FAILURE() << ToString(end); };
+  for (const uint64_t last : {5, 6}) {  // in the middle of a segment, and at its end
+    SCOPED_TRACE(last);
+    OpenWith(Embedding());
+    PushMany(1, last);
+    Crash();
+    FlipRecord(static_cast<int64_t>(last), 5000);  // in its body
+    MustOpen();
+    EXPECT_EQ(store_->stats().lsn, last - 1);
+    EXPECT_EQ(PullAll(), ExpectedAfter(last - 1));
+    // The same push again, as the client that had no answer sends it.
+    EXPECT_EQ(MustPush(RandomPush(1, last, 300)).lsn, last);
+    EXPECT_EQ(PullAll(), ExpectedAfter(last));
+    MustOpen();
+    EXPECT_EQ(PullAll(), ExpectedAfter(last));
+    store_.reset();
+    std::filesystem::remove_all(options_.folder);
+    applied_.clear();
+  }
 }
 
 TEST_F(StoreRecoveryTest, RecordsBehindTheEndNeverComeBack) {
@@ -83,7 +84,7 @@ TEST_F(StoreRecoveryTest, RecordsBehindTheEndNeverComeBack) {
   OpenWith(Embedding());
   PushMany(1, 9);  // in three segments
   Crash();
-  Flip(PlaceOf(3), 5000);
+  FlipRecord(3, 5000);
   MustOpen();
   EXPECT_EQ(PullAll(), ExpectedAfter(2));
   applied_.resize(2);
@@ -119,20 +120,17 @@ TEST_F(StoreRecoveryTest, FlippedByteBeforeTheTailIsDataLossAndNamesFileAndOffse
   OpenWith(Embedding());
   PushMany(1, 6);
   Crash();
-  const std::filesystem::path log = options_.folder / "log";
-  const std::filesystem::path whole = folder_.path() / "whole";
-  std::filesystem::copy(log, whole, std::filesystem::copy_options::recursive);
-  for (const std::streamoff by : {0, 8, 16, 24, 40, 100, 128, 300, 2700, 5000}) {
+  Keep();
+  for (const int64_t by : {0, 8, 16, 24, 40, 100, 128, 300, 2700, 5000}) {
     SCOPED_TRACE(by);
-    Flip(PlaceOf(3), by);
+    FlipRecord(3, by);
     const Status damaged = Open();
     EXPECT_TRUE(absl::IsDataLoss(damaged)) << ToString(damaged);
     EXPECT_THAT(Message(damaged), HasSubstr("LSN 3"));
     EXPECT_THAT(Message(damaged), HasSubstr("offset"));
-    std::filesystem::remove_all(log);
-    std::filesystem::copy(whole, log, std::filesystem::copy_options::recursive);
+    PutBack();
   }
-  Flip({PlaceOf(2).path, 0}, 20);
+  Flip(PlaceOf(2).path, 20);
   EXPECT_TRUE(absl::IsDataLoss(Open()));
 }
 
@@ -142,7 +140,7 @@ TEST_F(StoreRecoveryTest, FlippedByteInTheHeaderOfTheLastSegmentIsDataLoss) {
   OpenWith(Embedding());
   PushMany(1, 3);
   Crash();
-  Flip({PlaceOf(3).path, 0}, 20);
+  Flip(PlaceOf(3).path, 20);
   const Status damaged = Open();
   EXPECT_TRUE(absl::IsDataLoss(damaged)) << ToString(damaged);
 }
@@ -164,7 +162,7 @@ TEST_F(StoreRecoveryTest, TornRecordAfterACleanCloseIsDataLoss) {
   OpenWith(Embedding());
   PushMany(1, 3);
   store_.reset();
-  Flip(PlaceOf(3), 5000);
+  FlipRecord(3, 5000);
   EXPECT_TRUE(absl::IsDataLoss(Open()));
 }
 
@@ -187,37 +185,22 @@ TEST_F(StoreRecoveryTest, EveryPrefixOfTheLogIsAStateThatWas) {
   OpenWith(Embedding());
   PushMany(1, 5);
   Crash();
-  const std::filesystem::path whole = folder_.path() / "whole";
-  std::filesystem::copy(options_.folder, whole, std::filesystem::copy_options::recursive);
-  for (size_t kept = 0; kept < 5; ++kept) {
-    SCOPED_TRACE(kept);
-    Flip(PlaceOf(static_cast<int64_t>(kept) + 1), 0);
+  Keep();
+  for (size_t left = 0; left < 5; ++left) {
+    SCOPED_TRACE(left);
+    FlipRecord(static_cast<int64_t>(left) + 1, 0);
     lost = 0;
     MustOpen();
-    EXPECT_EQ(PullAll(), ExpectedAfter(kept));
+    EXPECT_EQ(PullAll(), ExpectedAfter(left));
     // A crash leaves whole records behind a damaged one only with the machine's power: it is told.
-    EXPECT_EQ(lost, kept < 4 ? 5 - static_cast<int64_t>(kept) : 0);
+    EXPECT_EQ(lost, left < 4 ? 5 - static_cast<int64_t>(left) : 0);
     // No more once the log goes on.
-    MustPush(RandomPush(1, kept + 1, 300));
+    MustPush(RandomPush(1, left + 1, 300));
     lost = 0;
     MustOpen();
     EXPECT_EQ(lost, 0);
-    store_.reset();
-    std::filesystem::remove_all(options_.folder);
-    std::filesystem::copy(whole, options_.folder, std::filesystem::copy_options::recursive);
+    PutBack();
   }
-}
-
-// As a process that is killed in the middle of a write leaves it.
-TEST_F(StoreRecoveryTest, TornLastRecordIsTheEndWithoutAWord) {
-  options_.sync = SyncLevel::kNever;
-  options_.on_unsynced_loss = [](const Status& end, int64_t) { ADD_FAILURE() << ToString(end); };
-  OpenWith(Embedding());
-  PushMany(1, 5);
-  Crash();
-  Flip(PlaceOf(5), 5000);  // in its body
-  MustOpen();
-  EXPECT_EQ(PullAll(), ExpectedAfter(4));
 }
 
 TEST_F(StoreRecoveryTest, WaitingPushesWaitAfterTheRestartToo) {

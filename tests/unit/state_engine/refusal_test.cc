@@ -213,6 +213,22 @@ TEST_F(StoreRefusalTest, LaterStepsThatDoNotFitIntoMemoryWaitOutside) {
   EXPECT_EQ(MustPush(StepPush(1, 0, 2)).lsn, 3) << "what was refused is not in the log";
 }
 
+TEST_F(StoreRefusalTest, RunThatBeginsIsToldOfOthersOnlyWhereStepsOfOthersWait) {
+  options_.max_waiting_bytes = 2 * kCopy;
+  OpenWith(Embedding());
+  ASSERT_TRUE(store_->Create(Embedding("other")).ok());
+  MustPush(StepPush(0, 0, 2));  // of the run before
+  TestPush large = RandomPush(1, 1, 400);
+  large.step = SyncStep{0, 0, 2, 10};
+  EXPECT_THAT(Message(Refusal(large)),
+              testing::AllOf(HasSubstr("even alone"), testing::Not(HasSubstr("of other tensors"))));
+  TestPush of_other = StepPush(0, 0, 2, 11);
+  of_other.tensor = "other";
+  MustPush(of_other);
+  EXPECT_THAT(Message(Refusal(large)),
+              testing::AllOf(HasSubstr("even alone"), HasSubstr("of other tensors")));
+}
+
 TEST_F(StoreRefusalTest, StepThatIsDueIsBoundedAndOneThatDoesNotFitAloneSaysSo) {
   options_.max_waiting_bytes = 2 * kCopy;
   OpenWith(Embedding());
