@@ -435,16 +435,20 @@ void SimServer::AnswerPull(const Call& call, Call* answer) {
   }
 }
 
+// Short ones while a snapshot waits for its step, so that checkpoints are made then, too.
+void SimServer::PauseOperator() {
+  const bool hurries = step_is_awaited_;
+  const int64_t most_ns = hurries ? 20 * kMillisecond : world_->plan.operator_pause_ns;
+  world_->scheduler.WaitUntil(
+      "work of the operator",
+      world_->scheduler.now_ns() + random_.Between(5 * kMillisecond, most_ns),
+      [this, hurries] { return ends() || (step_is_awaited_ && !hurries); });
+}
+
 void SimServer::Administrate() {
   while (!ends()) {
-    if (!makes_room_) {  // else at once
-      world_->scheduler.WaitUntil(
-          "work of the operator",
-          world_->scheduler.now_ns() +
-              random_.Between(5 * kMillisecond, world_->plan.operator_pause_ns),
-          [this] { return ends(); });
-      if (ends()) return;
-    }
+    if (!makes_room_) PauseOperator();  // else at once
+    if (ends()) return;
     if (random_.Chance(0.2)) PushAsTwin();
     if (machine_.crashed()) return;
     if (world_->plan.registered && random_.Chance(0.2)) RegisterOneMore();
@@ -498,10 +502,12 @@ void SimServer::KeepSteps() {
     const size_t there = store_->Snapshots().size();
     if (machine_.crashed()) return;
     if (!tensor.ok() || there > 4 || world_->plan.num_steps == 0) continue;
+    step_is_awaited_ = random_.Chance(0.3);
     const StatusOr<SnapshotInfo> made =
         store_->Snapshot(fmt::format("p{}", next_snapshot_++),
                          std::max<int64_t>(0, tensor->step + random_.Between(0, 2)),
                          Within(random_.Between(1, 300) * kMillisecond));
+    step_is_awaited_ = false;
     if (machine_.crashed()) return;
     if (made.ok()) {
       history_.SnapshotReturned(*made, true);

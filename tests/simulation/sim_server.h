@@ -39,6 +39,7 @@ class SimServer {
   void Serve();
   void Work();          // a thread that answers calls
   void Administrate();  // a thread that makes checkpoints and snapshots
+  void PauseOperator();
   [[nodiscard]] int64_t ShownByClose(const StateStats& stats) const;
   bool Close();
   void ProbeBitRot();
@@ -84,7 +85,8 @@ class SimServer {
   bool restart_ = false;
   bool stopping_ = false;
   std::atomic<int> waiting_pulls_ = 0;
-  bool makes_room_ = false;  // the operator whose checkpoint or snapshot failed
+  bool makes_room_ = false;       // the operator whose checkpoint or snapshot failed
+  bool step_is_awaited_ = false;  // and the operator does not pause for long
   int64_t losses_ = 0;
   // Of the life that ended.
   EndOfLife end_;
