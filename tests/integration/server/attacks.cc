@@ -121,6 +121,7 @@ Attackers::Attackers(const Attack& attack, int connections, int port) : process_
   EXPECT_GE(process_, 0);
   if (process_ != 0) return;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  close_range(3, ~0U, 0);  // the server's sockets
   std::vector<std::thread> threads;
   for (int i = 1; i < connections; ++i) {
     threads.emplace_back([&] { AttackFrom(attack, port); });
