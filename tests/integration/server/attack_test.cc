@@ -7,6 +7,7 @@
 
 #include "common/base/sanitizers.h"
 #include "tests/integration/server/attacked_server.h"
+#include "tests/integration/server/attackers.h"
 #include "tests/integration/server/attacks.h"
 #include "tests/integration/server/raw_http2.h"
 
@@ -32,9 +33,12 @@ class AttackBase : public AttackedServerTest {
     return resident * kPage;
   }
 
-  // From so many connections of another address, until a client, all whose calls are answered, has
-  // had `done` give true.
+  double Accepted() { return Metric("halograph_server_connections_accepted_total"); }
+
+  // From so many connections of another address, until the attack has begun and a client, all whose
+  // calls are answered, has had `done` give true.
   void Suffer(const Attack& attack, int connections, const std::function<bool()>& done) {
+    const double accepted = Accepted();
     // What tests before this one took may not have gone back to the system.
     const size_t memory_before = ResidentBytes();
     size_t memory = memory_before;
@@ -44,7 +48,7 @@ class AttackBase : public AttackedServerTest {
         const RawReply reply = CallWithin(channel_, kDeadline);
         EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
         memory = std::max(memory, ResidentBytes());
-      } while (!HasFailure() && !done());
+      } while (!HasFailure() && (Accepted() == accepted || !done()));
     }
     EXPECT_TRUE(CallWithin(channel_, kDeadline).status.ok());
     EXPECT_TRUE(CallWithin(Connect(server_->address()), kDeadline).status.ok());

@@ -1,21 +1,15 @@
 #include "tests/integration/server/attacks.h"
 
-#include <csignal>
-#include <thread>
-
-#include <gtest/gtest.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "tests/integration/server/raw_http2.h"
-#include "tests/integration/server/server_fixture.h"
 
 namespace halograph::server {
 namespace {
 
+constexpr char kStatsCall[] = "/halograph.v1.AdminService/Stats";
+constexpr char kPullCall[] = "/halograph.v1.KVService/Pull";
+
 // Streams that are opened and reset at once; `whole`: their requests are whole by then.
-std::string Resets(int round, bool whole, const char* path = kStats) {
+std::string Resets(int round, bool whole, const char* path = kStatsCall) {
   constexpr int kStreams = 100;
   const HeaderFields fields = CallFields(path);
   std::string bytes;
@@ -37,7 +31,7 @@ std::string UnknownResets(int round) { return Resets(round, true, "/nosuch.Servi
 
 // A header block that never ends.
 std::string EndlessBlock(int round) {
-  if (round == 0) return Frame(FrameKind::kHeaders, 0, 1, HeaderBlock(CallFields(kStats)));
+  if (round == 0) return Frame(FrameKind::kHeaders, 0, 1, HeaderBlock(CallFields(kStatsCall)));
   static const std::string piece =
       Frame(FrameKind::kContinuation, 0, 1, HeaderBlock({{"x-a", std::string(16000, 'a')}}));
   return piece;
@@ -64,7 +58,7 @@ std::string Unfinished(int round) {
   constexpr size_t kSent = 240;  // of each: all together are a first window
   std::string bytes;
   for (uint32_t i = 0; i < kStreams; ++i) {
-    bytes += Frame(FrameKind::kHeaders, kEndHeaders, 1 + 2 * i, HeaderBlock(CallFields(kPull)));
+    bytes += Frame(FrameKind::kHeaders, kEndHeaders, 1 + 2 * i, HeaderBlock(CallFields(kPullCall)));
     bytes += Frame(FrameKind::kData, 0, 1 + 2 * i,
                    std::string("\0\0\x3f\xff\xff", 5) + std::string(kSent, 'x'));
   }
@@ -84,16 +78,6 @@ std::string Settings(int) {
 }
 
 std::string Silence(int) { return ""; }
-
-void AttackFrom(const Attack& attack, int port) {
-  for (;;) {
-    RawConnection connection(port, "127.0.0.2");
-    if (attack.with_preface && !connection.Send(RawConnection::Preface())) continue;
-    for (int round = 0; connection.Send(attack.send(round)); ++round) {
-    }
-    std::this_thread::yield();
-  }
-}
 
 }  // namespace
 
@@ -115,24 +99,6 @@ const std::vector<Attack>& Attacks() {
       {"Silent", Silence, false, true, false},
   };
   return attacks;
-}
-
-Attackers::Attackers(const Attack& attack, int connections, int port) : process_(fork()) {
-  EXPECT_GE(process_, 0);
-  if (process_ != 0) return;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  close_range(3, ~0U, 0);  // the server's sockets
-  std::vector<std::thread> threads;
-  for (int i = 1; i < connections; ++i) {
-    threads.emplace_back([&] { AttackFrom(attack, port); });
-  }
-  AttackFrom(attack, port);
-}
-
-Attackers::~Attackers() {
-  if (process_ <= 0) return;
-  EXPECT_EQ(kill(process_, SIGKILL), 0);
-  EXPECT_EQ(waitpid(process_, nullptr, 0), process_);
 }
 
 }  // namespace halograph::server

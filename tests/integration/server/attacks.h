@@ -1,12 +1,9 @@
-// What attackers send that know HTTP/2 (docs/security.md), and a process of theirs that sends it.
-// Test use.
+// What attackers send that know HTTP/2 (docs/security.md). Test use.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
-
-#include <sys/types.h>
 
 namespace halograph::server {
 
@@ -23,18 +20,5 @@ struct Attack {
 
 // 1,000 frames PING.
 [[nodiscard]] std::string Pings(int round);
-
-// A process whose connections attack this port from 127.0.0.2, each made again when it is ended,
-// until the destructor. A process of its own: what it takes is not what the server takes.
-class Attackers {
- public:
-  Attackers(const Attack& attack, int connections, int port);
-  ~Attackers();
-  Attackers(const Attackers&) = delete;
-  Attackers& operator=(const Attackers&) = delete;
-
- private:
-  pid_t process_;
-};
 
 }  // namespace halograph::server
