@@ -138,8 +138,8 @@ struct Server::State {
         peers(MakePeers(options, tls.get())),
         connections(ToTableOptions(options)),
         guard(&connections, ToConnectionBounds(options)),
-        keeper("hg-keeper", std::chrono::seconds(0), [this] { return KeepHouse(); }),
         trimming("hg-trimmer", std::chrono::seconds(0), [this] { return TrimMemory(); }),
+        keeper("hg-keeper", std::chrono::seconds(0), [this] { return KeepHouse(); }),
         unknown(&connections),
         health(kServiceNames, &connections) {
     buffers->OnChange([this] { keeper.Wake(); });
@@ -188,8 +188,9 @@ struct Server::State {
   const std::unique_ptr<Peers> peers;  // null: no --peers
   ConnectionTable connections;
   ConnectionGuard guard;
-  RepeatedWork keeper;
   RepeatedWork trimming;
+  int64_t shut_before = 0;  // of the keeper
+  RepeatedWork keeper;
   UnknownMethods unknown;
   HealthService health;
   ServerParts figures;
@@ -277,14 +278,16 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
   log.LogLeft(now);
   if (peers != nullptr) peers->ForgetOld();
   std::chrono::nanoseconds pause = std::min<std::chrono::nanoseconds>(kPause, guard.Look(now));
+  const int64_t shut = guard.shut();
+  if (std::exchange(shut_before, shut) != shut) trimming.Wake();
   if (memory_is_waited_for || calls_wait || draining) pause = kPauseInNeed;
   return std::min(pause, pulse.Beat(now));
 }
 
-// To give gigabytes back takes a second. The keeper has to look at the connections meanwhile.
+// A thread of its own: the keeper looks at connections meanwhile, unless it waits for malloc.
 std::chrono::nanoseconds Server::State::TrimMemory() {
-  trimmer.Trim(MemoryTrimmer::Clock::now(), dispatcher.in_flight() == 0, guard.shut(), *buffers);
-  return MemoryTrimmer::kSoon / 2;
+  return trimmer.Trim(MemoryTrimmer::Clock::now(), dispatcher.in_flight() == 0, guard.shut(),
+                      *buffers);
 }
 
 Status Server::State::OpenState(const ServerOptions& options) {

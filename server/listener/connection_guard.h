@@ -1,5 +1,5 @@
 // Looks at a server's connections now and then, and ends those that the rules choose
-// (server/listener/connection_rules.h). One thread at a time.
+// (server/listener/connection_rules.h). Look is for one thread; shut() for any.
 #pragma once
 
 #include <chrono>

@@ -13,14 +13,15 @@ constexpr size_t kWorthTrimming = size_t{16} << 20;
 
 }  // namespace
 
-bool MemoryTrimmer::Trim(Clock::time_point now, bool idle, int64_t shut, BufferPool& buffers) {
+std::chrono::nanoseconds MemoryTrimmer::Trim(Clock::time_point now, bool idle, int64_t shut,
+                                             BufferPool& buffers) {
   if (std::exchange(shut_, shut) != shut) due_ = std::min(due_, now + kSoon);
-  if (now < due_) return false;
+  if (now < due_) return due_ - now;
   due_ = now + kEvery;
   if (idle) buffers.FreeKept();
   // Pages that were given back still count as free here: looking again costs little.
-  if (mallinfo2().fordblks < kWorthTrimming) return false;
-  return malloc_trim(0) != 0;
+  if (mallinfo2().fordblks >= kWorthTrimming) malloc_trim(0);
+  return kEvery;
 }
 
 }  // namespace halograph::server

@@ -19,10 +19,11 @@ class MemoryTrimmer {
   static constexpr std::chrono::seconds kEvery{10};
   static constexpr std::chrono::milliseconds kSoon{500};
 
-  // When no call is in flight, frees what the pool keeps; and gives
-  // back what malloc holds free, if it is much. `shut`: connections so far. True if it gave back
-  // something.
-  bool Trim(Clock::time_point now, bool idle, int64_t shut, BufferPool& buffers);
+  // If it is due: when no call is in flight, frees what the pool keeps; and gives back what malloc
+  // holds free, if it is much, which takes a second for gigabytes. `shut`: connections so far.
+  // Returns after how long it is due again, if none is shut before.
+  std::chrono::nanoseconds Trim(Clock::time_point now, bool idle, int64_t shut,
+                                BufferPool& buffers);
 
  private:
   Clock::time_point due_ = Clock::now() + kEvery;

@@ -158,6 +158,8 @@ class NotifyTest(CoraInTwoTest):
         server.signal(signal.SIGSTOP)  # all its threads
         programs.wait_until(lambda: manager.has_nothing_more(within=0.5), "silence, by which systemd knows it")
         self.assertTrue(server.running())
+        server.signal(signal.SIGCONT)
+        manager.wait_for("WATCHDOG=1", server)
 
     def test_a_watchdog_for_another_process_is_not_its_own(self):
         manager = self.manager()

@@ -69,6 +69,7 @@ class HonestLoadTest : public AttackedServerTest {
     ServerOptions options = Options();
     options.state.folder = state_.path() / "state";
     options.state.sync = SyncLevel::kNever;
+    options.state.log_bytes = 256 << 20;
     return options;
   }
 
@@ -118,6 +119,7 @@ class HonestLoadTest : public AttackedServerTest {
     EXPECT_GT(stats, 0);
     RecordProperty("pushes", pushes);
     RecordProperty("stats", stats);
+    server_.reset();  // before its folder
   }
 
   // Refused calls have a reason; those of an ended connection lack it.
