@@ -17,7 +17,7 @@ class MemoryTrimmer {
   // much comes back after a second, and may find another arena of malloc: what its connections left
   // behind would add up.
   static constexpr std::chrono::seconds kEvery{10};
-  static constexpr std::chrono::milliseconds kSoon{500};
+  static constexpr std::chrono::milliseconds kSoon{700};
 
   // If it is due: when no call is in flight, frees what the pool keeps; and gives back what malloc
   // holds free, if it is much, which takes a second for gigabytes. `shut`: connections so far.

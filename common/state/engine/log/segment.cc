@@ -196,7 +196,8 @@ StatusOr<SegmentFolder::Beginning> SegmentFolder::ReadBeginning(Segment* segment
   return Beginning::kWhole;
 }
 
-// Zeros, or a header that is not whole: its magic or its stamp is there, whichever bit has flipped.
+// Zeros; or a header that is not whole: where one bit of it has flipped, its magic or its stamp is
+// there still.
 StatusOr<bool> SegmentFolder::IsBegun(const ReadableFile& file, int64_t bytes) const {
   std::array<std::byte, kLogBlockBytes> block = {};
   const auto there = static_cast<size_t>(std::min(bytes, kLogBlockBytes));
