@@ -17,6 +17,7 @@ namespace {
 using std::chrono::seconds;
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::minutes kLongest{2};
 // All that an address may have, but of loopback: so many are enough.
 constexpr int kManyConnections = 64;
 // What a server may take more; without the bounds it is gigabytes.
@@ -43,6 +44,8 @@ class AttackBase : public AttackedServerTest {
     // What tests before this one took may not have gone back to the system.
     const size_t memory_before = ResidentBytes();
     size_t memory = memory_before;
+    const auto give_up = Clock::now() + kLongest;
+    bool ended = false;
     {
       const Attackers attackers(attack, connections, Port());
       do {
@@ -50,8 +53,10 @@ class AttackBase : public AttackedServerTest {
         EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
         memory = std::max(memory, ResidentBytes());
         begun = begun || Accepted() > accepted;
-      } while (!HasFailure() && !(begun && done()));
+        ended = begun && done();
+      } while (!HasFailure() && !ended && Clock::now() < give_up);
     }
+    EXPECT_TRUE(ended) << (begun ? "the attack goes on" : "nobody has attacked");
     EXPECT_TRUE(CallWithin(channel_, kDeadline).status.ok());
     EXPECT_TRUE(CallWithin(Connect(server_->address()), kDeadline).status.ok());
     if (!kSanitizerAllocator) {

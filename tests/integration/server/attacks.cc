@@ -1,17 +1,16 @@
 #include "tests/integration/server/attacks.h"
 
+#include "proto/methods/methods.h"
 #include "tests/integration/server/raw_http2.h"
 
 namespace halograph::server {
 namespace {
 
-constexpr char kStatsCall[] = "/halograph.v1.AdminService/Stats";
-constexpr char kPullCall[] = "/halograph.v1.KVService/Pull";
+HeaderFields FieldsOf(Method method) { return CallFields(std::string(PathOf(method))); }
 
 // Streams that are opened and reset at once; `whole`: their requests are whole by then.
-std::string Resets(int round, bool whole, const char* path = kStatsCall) {
+std::string Resets(int round, bool whole, const HeaderFields& fields = FieldsOf(Method::kStats)) {
   constexpr int kStreams = 100;
-  const HeaderFields fields = CallFields(path);
   std::string bytes;
   for (int i = 0; i < kStreams; ++i) {
     const auto stream = static_cast<uint32_t>(1 + 2 * (round * kStreams + i));
@@ -25,13 +24,19 @@ std::string Resets(int round, bool whole, const char* path = kStatsCall) {
 std::string WholeResets(int round) { return Resets(round, true); }
 std::string EarlyResets(int round) { return Resets(round, false); }
 // Of what our own table of methods does not have.
-std::string HealthResets(int round) { return Resets(round, true, "/grpc.health.v1.Health/Check"); }
-std::string WatchResets(int round) { return Resets(round, true, "/grpc.health.v1.Health/Watch"); }
-std::string UnknownResets(int round) { return Resets(round, true, "/nosuch.Service/Method"); }
+std::string HealthResets(int round) {
+  return Resets(round, true, CallFields("/grpc.health.v1.Health/Check"));
+}
+std::string WatchResets(int round) {
+  return Resets(round, true, CallFields("/grpc.health.v1.Health/Watch"));
+}
+std::string UnknownResets(int round) {
+  return Resets(round, true, CallFields("/nosuch.Service/Method"));
+}
 
 // A header block that never ends.
 std::string EndlessBlock(int round) {
-  if (round == 0) return Frame(FrameKind::kHeaders, 0, 1, HeaderBlock(CallFields(kStatsCall)));
+  if (round == 0) return Frame(FrameKind::kHeaders, 0, 1, HeaderBlock(FieldsOf(Method::kStats)));
   static const std::string piece =
       Frame(FrameKind::kContinuation, 0, 1, HeaderBlock({{"x-a", std::string(16000, 'a')}}));
   return piece;
@@ -58,7 +63,8 @@ std::string Unfinished(int round) {
   constexpr size_t kSent = 240;  // of each: all together are a first window
   std::string bytes;
   for (uint32_t i = 0; i < kStreams; ++i) {
-    bytes += Frame(FrameKind::kHeaders, kEndHeaders, 1 + 2 * i, HeaderBlock(CallFields(kPullCall)));
+    bytes +=
+        Frame(FrameKind::kHeaders, kEndHeaders, 1 + 2 * i, HeaderBlock(FieldsOf(Method::kPull)));
     bytes += Frame(FrameKind::kData, 0, 1 + 2 * i,
                    std::string("\0\0\x3f\xff\xff", 5) + std::string(kSent, 'x'));
   }

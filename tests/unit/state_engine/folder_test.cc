@@ -22,8 +22,9 @@ void Cut(const Path& path, uintmax_t quarters) {
 
 TEST(NumberedNameTest, NumbersHaveOneNameEachAndOtherNamesNone) {
   const NumberedName name = {"file-", 3};
-  for (const int64_t number : {0, 7, 999, 1000, 123456})
+  for (const int64_t number : {0, 7, 999, 1000, 123456}) {
     EXPECT_EQ(name.Number(name.Of(number)), number);
+  }
   EXPECT_EQ(name.Of(7), "file-007");
   EXPECT_EQ(name.Of(1000), "file-1000");
   for (const char* other : {"", "file-", "file-7", "file-0007", "file--07", "file-+07", "file- 07",
