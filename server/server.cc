@@ -40,6 +40,7 @@
 #include "server/handshakes.h"
 #include "server/health_service.h"
 #include "server/listener/connection_guard.h"
+#include "server/open_streams.h"
 #include "server/operator_port.h"
 #include "server/peers/cluster.h"
 #include "server/peers/peers.h"
@@ -137,7 +138,7 @@ struct Server::State {
         waiting(static_cast<size_t>(options.queue)),
         peers(MakePeers(options, tls.get())),
         connections(ToTableOptions(options)),
-        guard(&connections, ToConnectionBounds(options)),
+        guard(&connections, ToConnectionBounds(options), [this] { return streams.Count(); }),
         trimming("hg-trimmer", std::chrono::seconds(0), [this] { return TrimMemory(); }),
         keeper("hg-keeper", std::chrono::seconds(0), [this] { return KeepHouse(); }),
         unknown(&connections),
@@ -187,6 +188,7 @@ struct Server::State {
   CancelToken ending;
   const std::unique_ptr<Peers> peers;  // null: no --peers
   ConnectionTable connections;
+  OpenStreams streams;
   ConnectionGuard guard;
   RepeatedWork trimming;
   int64_t shut_before = 0;  // of the keeper

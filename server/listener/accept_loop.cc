@@ -86,7 +86,7 @@ void AcceptLoop::TellOfRefused() {
   spdlog::warn(
       "{} connections refused: {} since there are {} (raise --connections), {} since their address "
       "has as many as it may (raise --connections-per-address, or name it in --trusted-proxies), "
-      "{} within a second after one of their address was shut down",
+      "{} soon after one of their address was shut down",
       all + address + penalty, all, table_.most(), address, penalty);
 }
 

@@ -15,7 +15,8 @@ std::chrono::nanoseconds ConnectionGuard::Look(Clock::time_point now) {
   if (table_.empty()) return std::chrono::hours(1);  // the first one wakes whoever looks
   if (now < due_) return due_ - now;
   const std::chrono::nanoseconds before = thread_time_();
-  const std::vector<Offender> offenders = ChooseOffenders(table_.Look(now), bounds_);
+  const std::vector<Offender> offenders =
+      ChooseOffenders(table_.Look(now, count_streams_()), bounds_);
   if (!offenders.empty()) {
     example_ = offenders.front();
     example_peer_ = table_.Peer(example_.id);

@@ -25,11 +25,16 @@ class ConnectionGuard {
   static constexpr std::chrono::milliseconds kPace{50};
   static constexpr int kRestPerLook = 20;
 
+  // Asked at each look for what only gRPC knows.
+  using CountStreams = std::function<StreamsOfPeers()>;
   using ThreadTime = std::function<std::chrono::nanoseconds()>;
   // `table` outlives it.
-  ConnectionGuard(ConnectionTable* table, ConnectionBounds bounds,
+  ConnectionGuard(ConnectionTable* table, ConnectionBounds bounds, CountStreams count_streams,
                   ThreadTime thread_time = ProcessorTimeOfThread)
-      : table_(*table), bounds_(bounds), thread_time_(std::move(thread_time)) {}
+      : table_(*table),
+        bounds_(bounds),
+        count_streams_(std::move(count_streams)),
+        thread_time_(std::move(thread_time)) {}
 
   // One look, if it is due; after how long the next is. What it ends is logged, at most once a
   // second.
@@ -42,6 +47,7 @@ class ConnectionGuard {
 
   ConnectionTable& table_;
   const ConnectionBounds bounds_;
+  const CountStreams count_streams_;
   const ThreadTime thread_time_;
   Clock::time_point due_;
   LineLimit lines_{1};

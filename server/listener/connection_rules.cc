@@ -12,20 +12,27 @@ constexpr std::string_view kItsOwn = "its own";
 constexpr std::string_view kOfItsAddress = "all connections of its address";
 constexpr std::string_view kOfAll = "all connections";
 
-// Of one address: moves those with most from `rows` to `offenders`, until the rest is within
-// `bound`.
-void TakeLargest(int64_t ConnectionRow::*figure, int64_t bound, Offence offence,
-                 std::string_view whose, Rows* rows, std::vector<Offender>* offenders) {
+// What several connections may have together.
+struct Rule {
+  int64_t ConnectionRow::*figure;
+  int64_t bound = 0;
+  Offence offence = Offence::kCalls;
+  std::string_view whose;
+};
+
+// If `rows` together are beyond the rule's bound: moves those with most to `offenders`, until the
+// rest is within it, or all.
+void TakeLargest(const Rule& rule, bool take_all, Rows* rows, std::vector<Offender>* offenders) {
   int64_t sum = 0;
-  if (offence == Offence::kCalls && !rows->empty() && rows->front()->calls_alone) return;
-  for (const ConnectionRow* row : *rows) sum += row->*figure;
-  if (sum <= bound) return;
-  std::sort(rows->begin(), rows->end(), [figure](const ConnectionRow* a, const ConnectionRow* b) {
-    return a->*figure < b->*figure || (a->*figure == b->*figure && a->id < b->id);
-  });
-  for (; sum > bound; rows->pop_back()) {
-    offenders->push_back({rows->back()->id, offence, sum, bound, whose});
-    sum -= rows->back()->*figure;
+  for (const ConnectionRow* row : *rows) sum += row->*rule.figure;
+  if (sum <= rule.bound) return;
+  std::sort(rows->begin(), rows->end(),
+            [figure = rule.figure](const ConnectionRow* a, const ConnectionRow* b) {
+              return a->*figure < b->*figure || (a->*figure == b->*figure && a->id < b->id);
+            });
+  for (; !rows->empty() && (take_all || sum > rule.bound); rows->pop_back()) {
+    offenders->push_back({rows->back()->id, rule.offence, sum, rule.bound, rule.whose});
+    sum -= rows->back()->*rule.figure;
   }
 }
 
@@ -51,14 +58,16 @@ std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
       (row.alone ? all : by_address[row.address]).push_back(&row);
     }
   }
+  const Rule calls{&ConnectionRow::calls, bounds.calls, Offence::kCalls, kOfItsAddress};
+  const Rule bytes{&ConnectionRow::bytes, bounds.address_bytes, Offence::kBytes, kOfItsAddress};
   for (auto& [address, of_address] : by_address) {
-    TakeLargest(&ConnectionRow::calls, bounds.calls, Offence::kCalls, kOfItsAddress, &of_address,
-                &offenders);
-    TakeLargest(&ConnectionRow::bytes, bounds.address_bytes, Offence::kBytes, kOfItsAddress,
-                &of_address, &offenders);
+    const ConnectionRow& one = *of_address.front();
+    if (!one.calls_alone) TakeLargest(calls, one.punished, &of_address, &offenders);
+    TakeLargest(bytes, one.punished, &of_address, &offenders);
     all.insert(all.end(), of_address.begin(), of_address.end());
   }
-  TakeLargest(&ConnectionRow::bytes, bounds.all_bytes, Offence::kBytes, kOfAll, &all, &offenders);
+  const Rule bytes_of_all{&ConnectionRow::bytes, bounds.all_bytes, Offence::kBytes, kOfAll};
+  TakeLargest(bytes_of_all, false, &all, &offenders);
   return offenders;
 }
 

@@ -62,7 +62,8 @@ ConnectionTable::Call::~Call() {
   counted_->calls.fetch_sub(1, std::memory_order_relaxed);
 }
 
-ConnectionTable::ConnectionTable(TableOptions options) : options_(std::move(options)) {}
+ConnectionTable::ConnectionTable(TableOptions options)
+    : options_(std::move(options)), penalties_(options_.penalties) {}
 
 bool ConnectionTable::IsThere(const Entry& entry) { return InodeOf(entry.fd) == entry.inode; }
 
@@ -95,12 +96,10 @@ void ConnectionTable::ForgetClosed(const Chosen& chosen) {
 }
 
 bool ConnectionTable::HasRoom(const PeerAddress& peer) {
-  if (const auto found = penalties_.find(GroupOf(peer.address)); found != penalties_.end()) {
-    if (std::chrono::steady_clock::now() < found->second) {
-      ++counts_.refused_penalty;
-      return false;
-    }
-    penalties_.erase(found);
+  const AddressBytes group = GroupOf(peer.address);
+  if (penalties_.Holds(group, Clock::now())) {
+    ++counts_.refused_penalty;
+    return false;
   }
   const auto full = [&]() HG_REQUIRES(accepting_) {
     return static_cast<int64_t>(entries_.size()) >= options_.most;
@@ -117,7 +116,6 @@ bool ConnectionTable::HasRoom(const PeerAddress& peer) {
     return false;
   }
   if (IsFree(peer)) return true;
-  const AddressBytes group = GroupOf(peer.address);
   const auto crowded = [&]() HG_REQUIRES(accepting_) {
     const auto of = of_address_.find(group);
     return of != of_address_.end() && of->second >= options_.most_of_address;
@@ -212,12 +210,12 @@ int64_t ConnectionTable::ForgivenSince(std::chrono::steady_clock::time_point bef
                               (std::chrono::duration<double>(time) / kForgetsAll));
 }
 
-std::vector<ConnectionRow> ConnectionTable::Look(std::chrono::steady_clock::time_point now) {
+std::vector<ConnectionRow> ConnectionTable::Look(std::chrono::steady_clock::time_point now,
+                                                 const StreamsOfPeers& streams) {
   const MutexLock lock(accepting_);
   const int64_t forgiven = ForgivenSince(std::exchange(last_look_, now), now);
   ForgetClosed([](const Entry&) { return true; });
-  std::erase_if(penalties_,
-                [time = Clock::now()](const auto& penalty) { return penalty.second <= time; });
+  penalties_.Forget(Clock::now());
   std::vector<ConnectionRow> rows;
   rows.reserve(entries_.size());
   for (auto& [id, entry] : entries_) {
@@ -241,13 +239,19 @@ std::vector<ConnectionRow> ConnectionTable::Look(std::chrono::steady_clock::time
       entry.least_before = std::exchange(entry.least, bytes);
     }
     entry.least = std::min(entry.least, bytes);
-    rows.push_back({.id = id,
-                    .address = entry.address,
-                    .alone = counted.from_proxy,
-                    .calls_alone = entry.free_loopback,
-                    .calls = counted.calls.load(std::memory_order_relaxed),
-                    .bytes = bytes,
-                    .lasting_bytes = std::min(entry.least, entry.least_before)});
+    int64_t calls = counted.calls.load(std::memory_order_relaxed);
+    if (const auto found = streams.find(counted.peer); found != streams.end()) {
+      calls = std::max(calls, found->second);
+    }
+    rows.push_back(
+        {.id = id,
+         .address = entry.address,
+         .alone = counted.from_proxy,
+         .calls_alone = entry.free_loopback,
+         .punished = !entry.free_loopback && penalties_.Holds(entry.address, Clock::now()),
+         .calls = calls,
+         .bytes = bytes,
+         .lasting_bytes = std::min(entry.least, entry.least_before)});
   }
   return rows;
 }
@@ -279,7 +283,7 @@ bool ConnectionTable::ShutBy(const Entry& entry, int fd, ShutReason reason) {
     nowhere.sa_family = AF_UNSPEC;
     static_cast<void>(connect(fd, &nowhere, sizeof(nowhere)));
     if (!entry.counted->from_proxy) {
-      penalties_[entry.address] = std::chrono::steady_clock::now() + options_.penalty;
+      penalties_.Impose(entry.address, Clock::now(), !entry.free_loopback);
     }
   }
   shutdown(fd, SHUT_RDWR);

@@ -27,6 +27,7 @@
 #include "common/base/mutex.h"
 #include "server/listener/connection_rules.h"
 #include "server/listener/peer_address.h"
+#include "server/listener/penalties.h"
 
 namespace halograph::server {
 
@@ -37,8 +38,9 @@ struct TableOptions {
   int64_t most_credit = 20 << 20;   // bytes that calls may account for before they are received
   int64_t most_calls = kMostCalls;  // of a connection; beyond: shut at once
   // How long nobody connects anew from the address of a connection that a rule has shut, but from a
-  // trusted proxy's: else who takes too much takes it again and again.
-  std::chrono::nanoseconds penalty = std::chrono::seconds(1);
+  // trusted proxy's: else who takes too much takes it again and again. From loopback, if it is
+  // free, always the first of these.
+  PenaltyLengths penalties = {};
   AddressRanges trusted_proxies = {};
 };
 
@@ -55,6 +57,9 @@ struct ConnectionCounts {
   int64_t ignored_identities = 0;
   std::array<int64_t, static_cast<size_t>(ShutReason::kEnd)> shut{};
 };
+
+// Streams that gRPC holds, by the name of a peer.
+using StreamsOfPeers = std::unordered_map<std::string, int64_t>;
 
 class ConnectionTable {
  private:
@@ -129,8 +134,10 @@ class ConnectionTable {
 
   // Forgets those that gRPC has closed; what the others are now, but those that were shut. What
   // gRPC has not taken from the system yet does not count. Without a time nothing is forgotten
-  // (kForgetsAll), and what was there at the last look lasts.
-  [[nodiscard]] std::vector<ConnectionRow> Look(std::chrono::steady_clock::time_point now = {});
+  // (kForgetsAll), and what was there at the last look lasts. Of a peer in `streams` these count as
+  // calls, where they are more: most have been reset before they became one.
+  [[nodiscard]] std::vector<ConnectionRow> Look(std::chrono::steady_clock::time_point now = {},
+                                                const StreamsOfPeers& streams = {});
 
   // Shuts the sockets of these, upon which gRPC ends their calls and closes them. Returns how many
   // were there.
@@ -183,9 +190,7 @@ class ConnectionTable {
   Entries entries_ HG_GUARDED_BY(accepting_);
   std::unordered_map<int, uint64_t> by_fd_ HG_GUARDED_BY(accepting_);
   std::map<AddressBytes, int64_t> of_address_ HG_GUARDED_BY(accepting_);
-  // Addresses that have a penalty, and its end.
-  std::map<AddressBytes, std::chrono::steady_clock::time_point> penalties_
-      HG_GUARDED_BY(accepting_);
+  Penalties penalties_ HG_GUARDED_BY(accepting_);
   uint64_t next_id_ HG_GUARDED_BY(accepting_) = 1;
   std::chrono::steady_clock::time_point last_search_ HG_GUARDED_BY(accepting_);
   std::chrono::steady_clock::time_point last_look_ HG_GUARDED_BY(accepting_);

@@ -91,18 +91,18 @@ std::string Pings(int) { return Many(Frame(FrameKind::kPing, 0, 0, std::string(8
 
 const std::vector<Attack>& Attacks() {
   static const std::vector<Attack> attacks = {
-      {"WholeResets", WholeResets, true, false},
-      {"EarlyResets", EarlyResets, true, false},
-      {"HealthResets", HealthResets, true, false},
-      {"WatchResets", WatchResets, true, false},
-      {"UnknownResets", UnknownResets, true, false},
-      {"EndlessBlock", EndlessBlock, true, true},
-      {"EndlessDrops", EndlessDrops, false, false},
-      {"Unfinished", Unfinished, false, true},
-      {"Pings", Pings, false, false},
-      {"Settings", Settings, true, false},
-      {"SilentAfterPreface", Silence, false, true},
-      {"Silent", Silence, false, true, false},
+      {"WholeResets", WholeResets, true},
+      {"EarlyResets", EarlyResets, true},
+      {"HealthResets", HealthResets, true},
+      {"WatchResets", WatchResets, true},
+      {"UnknownResets", UnknownResets, true},
+      {"EndlessBlock", EndlessBlock, true},
+      {"EndlessDrops", EndlessDrops, false},
+      {"Unfinished", Unfinished, false},
+      {"Pings", Pings, false},
+      {"Settings", Settings, true},
+      {"SilentAfterPreface", Silence, false},
+      {"Silent", Silence, false, false},
   };
   return attacks;
 }

@@ -12,8 +12,6 @@ struct Attack {
   // What a connection sends in its n-th round, after the preface.
   std::function<std::string(int round)> send;
   bool is_shut;  // by a rule, and soon
-  // Whether what many connections of an address do together is bounded (docs/security.md).
-  bool from_many;
   bool with_preface = true;
 };
 [[nodiscard]] const std::vector<Attack>& Attacks();

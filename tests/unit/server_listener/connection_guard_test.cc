@@ -22,12 +22,29 @@ TEST(ConnectionGuardTest, RestsAfterALookByTheProcessorTimeThatItTook) {
   ASSERT_EQ(accepted.outcome, ConnectionTable::Outcome::kTaken);
   milliseconds time{0};
   milliseconds of_a_look{10};
-  ConnectionGuard guard(&table, {}, [&] { return time += of_a_look; });
+  ConnectionGuard guard(
+      &table, {}, [] { return StreamsOfPeers(); }, [&] { return time += of_a_look; });
   const auto now = ConnectionGuard::Clock::now();
   EXPECT_EQ(guard.Look(now), 10 * milliseconds(ConnectionGuard::kRestPerLook));
   EXPECT_EQ(guard.Look(now + milliseconds(50)), milliseconds(150)) << "is not due";
   of_a_look = milliseconds(0);
   EXPECT_EQ(guard.Look(now + milliseconds(200)), ConnectionGuard::kPace);
+  close(accepted.fd);
+}
+
+TEST(ConnectionGuardTest, EndsWhoHasTooManyStreamsThatAreNoCalls) {
+  const ListeningSocket listening;
+  ConnectionTable table({});
+  const LoopbackClient client(listening.port);
+  const ConnectionTable::Accepted accepted = table.Accept(listening.fd);
+  int64_t streams = kMostCalls;
+  ConnectionGuard guard(&table, {}, [&] { return StreamsOfPeers{{client.name(), streams}}; });
+  auto now = ConnectionGuard::Clock::now();
+  now += guard.Look(now);
+  EXPECT_EQ(guard.shut(), 0);
+  ++streams;
+  guard.Look(now);
+  EXPECT_EQ(guard.shut(), 1);
   close(accepted.fd);
 }
 

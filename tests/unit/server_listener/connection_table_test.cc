@@ -87,6 +87,21 @@ TEST_F(ConnectionTableTest, CallsAreCountedFromBeginToEnd) {
   EXPECT_EQ(table.Look()[0].calls, 1);
 }
 
+// gRPC holds streams that nobody here sees, as they were reset before they were calls.
+TEST_F(ConnectionTableTest, StreamsThatGrpcHoldsCountWhereTheyAreMoreThanCalls) {
+  ConnectionTable table({});
+  const LoopbackClient client(listening_.port);
+  Take(&table);
+  const ConnectionTable::Call call = table.Begin(client.name(), 10);
+  const ConnectionTable::Call second = table.Begin(client.name(), 10);
+  const auto calls = [&](const StreamsOfPeers& streams) {
+    return table.Look(std::chrono::steady_clock::now(), streams).at(0).calls;
+  };
+  EXPECT_EQ(calls({{client.name(), 700}, {"ipv4:10.0.0.1:1", 9}}), 700);
+  EXPECT_EQ(calls({{client.name(), 1}}), 2);
+  EXPECT_EQ(calls({{"ipv4:10.0.0.1:1", 9}}), 2);
+}
+
 TEST_F(ConnectionTableTest, BytesThatNoCallAccountsForAreLeft) {
   ConnectionTable table({});
   const LoopbackClient client(listening_.port);
@@ -268,8 +283,23 @@ TEST_F(ConnectionTableTest, WhatAnOffenderHasSentIsDropped) {
   EXPECT_LE(recv(fd, &byte, 1, 0), 0);
 }
 
+TEST_F(ConnectionTableTest, TheOthersOfAnOffendersAddressAreMarkedButThoseOfFreeLoopback) {
+  for (const bool is_free : {false, true}) {
+    ConnectionTable table({.loopback_is_free = is_free,
+                           .most_calls = 0,
+                           .penalties = {.first = std::chrono::hours(1)}});
+    const LoopbackClient client(listening_.port), same(listening_.port);
+    const LoopbackClient other(listening_.port, "127.0.0.2");
+    for (int i = 0; i < 3; ++i) Take(&table);
+    static_cast<void>(table.Begin(client.name(), 0));
+    for (const ConnectionRow& row : table.Look()) {
+      EXPECT_EQ(row.punished, !is_free && table.Peer(row.id) == same.name());
+    }
+  }
+}
+
 TEST_F(ConnectionTableTest, NobodyConnectsFromAnOffendersAddressForAWhile) {
-  ConnectionTable table({.most_calls = 0, .penalty = std::chrono::hours(1)});
+  ConnectionTable table({.most_calls = 0, .penalties = {.first = std::chrono::hours(1)}});
   const LoopbackClient client(listening_.port), again(listening_.port);
   const LoopbackClient other(listening_.port, "127.0.0.2");
   Take(&table);
@@ -277,7 +307,7 @@ TEST_F(ConnectionTableTest, NobodyConnectsFromAnOffendersAddressForAWhile) {
   EXPECT_EQ(Take(&table), -1);
   EXPECT_GE(Take(&table), 0);  // another address
   EXPECT_EQ(table.counts().refused_penalty, 1);
-  ConnectionTable forgiving({.most_calls = 0, .penalty = std::chrono::nanoseconds(0)});
+  ConnectionTable forgiving({.most_calls = 0, .penalties = {.first = std::chrono::nanoseconds(0)}});
   const LoopbackClient first(listening_.port), second(listening_.port);
   EXPECT_GE(Take(&forgiving), 0);
   static_cast<void>(forgiving.Begin(first.name(), 0));

@@ -1,0 +1,32 @@
+#include "server/listener/penalties.h"
+
+#include <algorithm>
+
+namespace halograph::server {
+
+bool Penalties::IsForgotten(const Penalty& penalty, Time now) const {
+  return penalty.end + lengths_.longest <= now;
+}
+
+void Penalties::Impose(const AddressBytes& address, Time now, bool grows) {
+  const auto [found, is_first] = penalties_.try_emplace(address);
+  Penalty& penalty = found->second;
+  if (is_first || !grows || IsForgotten(penalty, now)) {
+    penalty.length = lengths_.first;
+  } else if (now >= penalty.end) {
+    penalty.length = std::min(2 * penalty.length, lengths_.longest);
+  }
+  penalty.end = now + penalty.length;
+}
+
+bool Penalties::Holds(const AddressBytes& address, Time now) const {
+  const auto found = penalties_.find(address);
+  return found != penalties_.end() && now < found->second.end;
+}
+
+void Penalties::Forget(Time now) {
+  std::erase_if(penalties_,
+                [&](const auto& of_address) { return IsForgotten(of_address.second, now); });
+}
+
+}  // namespace halograph::server
