@@ -46,6 +46,7 @@ std::vector<MetricReader> AddConnectionMetrics(MetricRegistry* metrics,
         const ConnectionCounts counts = table->counts();
         return std::vector<MetricSample>{{{"calls"}, Shut(counts, ShutReason::kCalls)},
                                          {{"bytes"}, Shut(counts, ShutReason::kBytes)},
+                                         {{"address"}, Shut(counts, ShutReason::kAddress)},
                                          {{"unread"}, Shut(counts, ShutReason::kUnread)}};
       }));
   return readers;

@@ -31,23 +31,30 @@ std::chrono::nanoseconds ConnectionGuard::Look(Clock::time_point now) {
 
 int64_t ConnectionGuard::shut() const {
   const ConnectionCounts counts = table_.counts();
-  return counts.shut[static_cast<size_t>(ShutReason::kCalls)] +
-         counts.shut[static_cast<size_t>(ShutReason::kBytes)];
+  int64_t shut = 0;
+  for (const ShutReason reason : {ShutReason::kCalls, ShutReason::kBytes, ShutReason::kAddress}) {
+    shut += counts.shut[static_cast<size_t>(reason)];
+  }
+  return shut;
 }
 
 void ConnectionGuard::Tell() {
   const int64_t shut = this->shut();
   if (shut == told_ || !lines_.Allow()) return;
-  const std::string example =
-      example_peer_.empty()
-          ? ""
-          : fmt::format(" ({} one of them: {} {} of {}, beyond {})", example_peer_, example_.amount,
-                        OffenceText(example_.offence), example_.whose, example_.bound);
   spdlog::warn(
       "{} connections shut down that took more than they may{}: more than {} calls that do not "
       "end, or bytes that belong to no call (--unaccounted-bytes)",
-      shut - std::exchange(told_, shut), example, bounds_.calls);
+      shut - std::exchange(told_, shut), Example(), bounds_.calls);
   example_peer_.clear();
+}
+
+std::string ConnectionGuard::Example() const {
+  if (example_peer_.empty()) return "";
+  if (example_.offence == Offence::kAddress) {
+    return fmt::format(" ({} one of them, as others of its address did so again)", example_peer_);
+  }
+  return fmt::format(" ({} one of them: {} {} of {}, beyond {})", example_peer_, example_.amount,
+                     OffenceText(example_.offence), example_.whose, example_.bound);
 }
 
 }  // namespace halograph::server

@@ -44,6 +44,7 @@ class ConnectionGuard {
 
  private:
   void Tell();
+  [[nodiscard]] std::string Example() const;
 
   ConnectionTable& table_;
   const ConnectionBounds bounds_;

@@ -21,8 +21,8 @@ struct Rule {
 };
 
 // If `rows` together are beyond the rule's bound: moves those with most to `offenders`, until the
-// rest is within it, or all.
-void TakeLargest(const Rule& rule, bool take_all, Rows* rows, std::vector<Offender>* offenders) {
+// rest is within it.
+void TakeLargest(const Rule& rule, Rows* rows, std::vector<Offender>* offenders) {
   int64_t sum = 0;
   for (const ConnectionRow* row : *rows) sum += row->*rule.figure;
   if (sum <= rule.bound) return;
@@ -30,7 +30,7 @@ void TakeLargest(const Rule& rule, bool take_all, Rows* rows, std::vector<Offend
             [figure = rule.figure](const ConnectionRow* a, const ConnectionRow* b) {
               return a->*figure < b->*figure || (a->*figure == b->*figure && a->id < b->id);
             });
-  for (; !rows->empty() && (take_all || sum > rule.bound); rows->pop_back()) {
+  for (; sum > rule.bound; rows->pop_back()) {
     offenders->push_back({rows->back()->id, rule.offence, sum, rule.bound, rule.whose});
     sum -= rows->back()->*rule.figure;
   }
@@ -39,7 +39,15 @@ void TakeLargest(const Rule& rule, bool take_all, Rows* rows, std::vector<Offend
 }  // namespace
 
 std::string_view OffenceText(Offence offence) {
-  return offence == Offence::kCalls ? "calls that do not end" : "bytes that belong to no call";
+  switch (offence) {
+    case Offence::kCalls:
+      return "calls that do not end";
+    case Offence::kBytes:
+      return "bytes that belong to no call";
+    case Offence::kAddress:
+      break;
+  }
+  return "";
 }
 
 std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
@@ -61,13 +69,14 @@ std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
   const Rule calls{&ConnectionRow::calls, bounds.calls, Offence::kCalls, kOfItsAddress};
   const Rule bytes{&ConnectionRow::bytes, bounds.address_bytes, Offence::kBytes, kOfItsAddress};
   for (auto& [address, of_address] : by_address) {
-    const ConnectionRow& one = *of_address.front();
-    if (!one.calls_alone) TakeLargest(calls, one.punished, &of_address, &offenders);
-    TakeLargest(bytes, one.punished, &of_address, &offenders);
+    if (!of_address.front()->calls_alone) TakeLargest(calls, &of_address, &offenders);
+    TakeLargest(bytes, &of_address, &offenders);
     all.insert(all.end(), of_address.begin(), of_address.end());
   }
-  const Rule bytes_of_all{&ConnectionRow::bytes, bounds.all_bytes, Offence::kBytes, kOfAll};
-  TakeLargest(bytes_of_all, false, &all, &offenders);
+  TakeLargest({&ConnectionRow::bytes, bounds.all_bytes, Offence::kBytes, kOfAll}, &all, &offenders);
+  for (const ConnectionRow* row : all) {
+    if (row->defies) offenders.push_back({.id = row->id, .offence = Offence::kAddress});
+  }
   return offenders;
 }
 

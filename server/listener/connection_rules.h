@@ -20,7 +20,7 @@ struct ConnectionRow {
   AddressBytes address{};
   bool alone = false;         // a trusted proxy's: its address is that of many clients
   bool calls_alone = false;   // so are its calls: loopback's, as all programs of a machine have it
-  bool punished = false;      // another of its address was shut a moment ago
+  bool defies = false;        // of its address others were shut, and more again at once
   int64_t calls = 0;          // begun and not ended
   int64_t bytes = 0;          // received, that no call accounts for; at least 0
   int64_t lasting_bytes = 0;  // the least that they were for a while (ConnectionTable::kLasts)
@@ -36,7 +36,8 @@ struct ConnectionBounds {
   int64_t all_bytes = std::numeric_limits<int64_t>::max();  // of all together, at once
 };
 
-enum class Offence : uint8_t { kCalls, kBytes };
+enum class Offence : uint8_t { kCalls, kBytes, kAddress };
+// Of what there is too much; nothing for kAddress.
 [[nodiscard]] std::string_view OffenceText(Offence offence);
 
 struct Offender {
@@ -49,9 +50,9 @@ struct Offender {
 
 // Those beyond a bound: first each by itself, of whose bytes those count that last: honest requests
 // that are under way are calls after a while. Then, of an address whose other connections together
-// exceed its bound, those with most, until the rest does not; all of them, if the address was
-// punished and goes on. Connections that stand alone are left out of this. Then the same of the
-// bytes of all that are left. Each id once, in no order.
+// exceed its bound, those with most, until the rest does not; connections that stand alone are left
+// out of this. Then the same of the bytes of all that are left. Last those whose address goes on
+// although others of it were shut: there may be as much behind each of them. Each id once.
 [[nodiscard]] std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
                                                     const ConnectionBounds& bounds);
 

@@ -54,6 +54,18 @@ Traffic TrafficOf(int fd) {
           static_cast<int64_t>(info.tcpi_bytes_acked)};
 }
 
+ShutReason ReasonOf(Offence offence) {
+  switch (offence) {
+    case Offence::kCalls:
+      return ShutReason::kCalls;
+    case Offence::kBytes:
+      return ShutReason::kBytes;
+    case Offence::kAddress:
+      break;
+  }
+  return ShutReason::kAddress;
+}
+
 }  // namespace
 
 ConnectionTable::Call::~Call() {
@@ -215,7 +227,8 @@ std::vector<ConnectionRow> ConnectionTable::Look(std::chrono::steady_clock::time
   const MutexLock lock(accepting_);
   const int64_t forgiven = ForgivenSince(std::exchange(last_look_, now), now);
   ForgetClosed([](const Entry&) { return true; });
-  penalties_.Forget(Clock::now());
+  const Clock::time_point at = Clock::now();
+  penalties_.Forget(at);
   std::vector<ConnectionRow> rows;
   rows.reserve(entries_.size());
   for (auto& [id, entry] : entries_) {
@@ -243,15 +256,14 @@ std::vector<ConnectionRow> ConnectionTable::Look(std::chrono::steady_clock::time
     if (const auto found = streams.find(counted.peer); found != streams.end()) {
       calls = std::max(calls, found->second);
     }
-    rows.push_back(
-        {.id = id,
-         .address = entry.address,
-         .alone = counted.from_proxy,
-         .calls_alone = entry.free_loopback,
-         .punished = !entry.free_loopback && penalties_.Holds(entry.address, Clock::now()),
-         .calls = calls,
-         .bytes = bytes,
-         .lasting_bytes = std::min(entry.least, entry.least_before)});
+    rows.push_back({.id = id,
+                    .address = entry.address,
+                    .alone = counted.from_proxy,
+                    .calls_alone = entry.free_loopback,
+                    .defies = !entry.free_loopback && penalties_.WasDefied(entry.address, at),
+                    .calls = calls,
+                    .bytes = bytes,
+                    .lasting_bytes = std::min(entry.least, entry.least_before)});
   }
   return rows;
 }
@@ -262,28 +274,27 @@ std::string ConnectionTable::Peer(uint64_t id) const {
   return entry == entries_.end() ? "" : entry->second.counted->peer;
 }
 
-bool ConnectionTable::ShutOne(const Entry& entry, ShutReason reason) {
+bool ConnectionTable::ShutOne(const Entry& entry, ShutReason reason, Penalties::Time now) {
   // A copy stays with its socket, whoever gets the number if gRPC closes it meanwhile. Where no
   // descriptor is left for one, what takes too much has to go all the same.
   const int fd = fcntl(entry.fd, F_DUPFD_CLOEXEC, 0);
-  const bool shut = ShutBy(entry, fd < 0 ? entry.fd : fd, reason);
+  const bool shut = ShutBy(entry, fd < 0 ? entry.fd : fd, reason, now);
   if (fd >= 0) close(fd);
   return shut;
 }
 
-bool ConnectionTable::ShutBy(const Entry& entry, int fd, ShutReason reason) {
+bool ConnectionTable::ShutBy(const Entry& entry, int fd, ShutReason reason, Penalties::Time now) {
   if (InodeOf(fd) != entry.inode) return false;
   // One that was reset has no peer any more, and is not shut either.
   const std::optional<PeerAddress> peer = PeerOf(fd);
   if (!peer.has_value() || peer->name != entry.counted->peer) return false;
-  const bool by_rule = reason == ShutReason::kCalls || reason == ShutReason::kBytes;
-  if (by_rule) {
+  if (reason <= ShutReason::kAddress) {  // by a rule
     // Drops, too, what was received and not yet read, which may be megabytes of more of it.
     sockaddr nowhere{};
     nowhere.sa_family = AF_UNSPEC;
     static_cast<void>(connect(fd, &nowhere, sizeof(nowhere)));
     if (!entry.counted->from_proxy) {
-      penalties_.Impose(entry.address, Clock::now(), !entry.free_loopback);
+      penalties_.Impose(entry.address, now, !entry.free_loopback);
     }
   }
   shutdown(fd, SHUT_RDWR);
@@ -296,19 +307,18 @@ void ConnectionTable::ShutFor(const std::shared_ptr<Counted>& counted, ShutReaso
   const MutexLock lock(accepting_);
   if (counted->shut.exchange(true)) return;  // also where it has ended by now: nobody looks again
   for (const auto& [id, entry] : entries_) {
-    if (entry.counted == counted) ShutOne(entry, reason);
+    if (entry.counted == counted) ShutOne(entry, reason, Clock::now());
   }
 }
 
 int ConnectionTable::Shut(std::span<const Offender> offenders) {
   const MutexLock lock(accepting_);
+  const Clock::time_point now = Clock::now();
   int shut = 0;
   for (const Offender& offender : offenders) {
     const auto entry = entries_.find(offender.id);
     if (entry == entries_.end()) continue;
-    const ShutReason reason =
-        offender.offence == Offence::kCalls ? ShutReason::kCalls : ShutReason::kBytes;
-    if (ShutOne(entry->second, reason)) ++shut;
+    if (ShutOne(entry->second, ReasonOf(offender.offence), now)) ++shut;
   }
   return shut;
 }
@@ -316,9 +326,10 @@ int ConnectionTable::Shut(std::span<const Offender> offenders) {
 int ConnectionTable::Shut(const std::set<std::string>& peers) {
   if (peers.empty()) return 0;
   const MutexLock lock(accepting_);
+  const Clock::time_point now = Clock::now();
   int shut = 0;
   for (auto& [id, entry] : entries_) {
-    if (peers.count(entry.counted->peer) > 0 && ShutOne(entry, ShutReason::kUnread)) ++shut;
+    if (peers.count(entry.counted->peer) > 0 && ShutOne(entry, ShutReason::kUnread, now)) ++shut;
   }
   return shut;
 }
@@ -330,7 +341,7 @@ bool ConnectionTable::End(std::chrono::nanoseconds patience) {
       const MutexLock lock(accepting_);
       ForgetClosed([](const Entry&) { return true; });
       if (entries_.empty()) return true;
-      for (auto& [id, entry] : entries_) ShutOne(entry, ShutReason::kEnd);
+      for (auto& [id, entry] : entries_) ShutOne(entry, ShutReason::kEnd, Clock::now());
     }
     if (std::chrono::steady_clock::now() >= give_up) return false;
     std::this_thread::sleep_for(kEndPause);

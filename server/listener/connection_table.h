@@ -45,7 +45,7 @@ struct TableOptions {
 };
 
 // Why a socket was shut.
-enum class ShutReason : uint8_t { kCalls, kBytes, kUnread, kEnd };
+enum class ShutReason : uint8_t { kCalls, kBytes, kAddress, kUnread, kEnd };
 
 struct ConnectionCounts {
   int64_t now = 0;
@@ -179,8 +179,10 @@ class ConnectionTable {
   Entries::iterator Forget(Entries::iterator entry) HG_REQUIRES(accepting_);
   template <typename Chosen>
   void ForgetClosed(const Chosen& chosen) HG_REQUIRES(accepting_);
-  bool ShutOne(const Entry& entry, ShutReason reason) HG_REQUIRES(accepting_);
-  bool ShutBy(const Entry& entry, int fd, ShutReason reason) HG_REQUIRES(accepting_);
+  // `now`: one for all that are shut for the same reason.
+  bool ShutOne(const Entry& entry, ShutReason reason, Penalties::Time now) HG_REQUIRES(accepting_);
+  bool ShutBy(const Entry& entry, int fd, ShutReason reason, Penalties::Time now)
+      HG_REQUIRES(accepting_);
   void ShutFor(const std::shared_ptr<Counted>& counted, ShutReason reason);
 
   const TableOptions options_;

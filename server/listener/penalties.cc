@@ -11,10 +11,13 @@ bool Penalties::IsForgotten(const Penalty& penalty, Time now) const {
 void Penalties::Impose(const AddressBytes& address, Time now, bool grows) {
   const auto [found, is_first] = penalties_.try_emplace(address);
   Penalty& penalty = found->second;
-  if (is_first || !grows || IsForgotten(penalty, now)) {
-    penalty.length = lengths_.first;
-  } else if (now >= penalty.end) {
-    penalty.length = std::min(2 * penalty.length, lengths_.longest);
+  if (!is_first && now < penalty.end) {
+    penalty.defied = penalty.defied || now > penalty.begin;
+  } else {
+    const bool again = grows && !is_first && !IsForgotten(penalty, now);
+    penalty.length = again ? std::min(2 * penalty.length, lengths_.longest) : lengths_.first;
+    penalty.begin = now;
+    penalty.defied = false;
   }
   penalty.end = now + penalty.length;
 }
@@ -22,6 +25,11 @@ void Penalties::Impose(const AddressBytes& address, Time now, bool grows) {
 bool Penalties::Holds(const AddressBytes& address, Time now) const {
   const auto found = penalties_.find(address);
   return found != penalties_.end() && now < found->second.end;
+}
+
+bool Penalties::WasDefied(const AddressBytes& address, Time now) const {
+  const auto found = penalties_.find(address);
+  return found != penalties_.end() && now < found->second.end && found->second.defied;
 }
 
 void Penalties::Forget(Time now) {

@@ -22,18 +22,22 @@ class Penalties {
 
   explicit Penalties(PenaltyLengths lengths) : lengths_(lengths) {}
 
-  // A connection of `address` was shut. The penalty begins, or begins anew: one that goes on is no
-  // longer for it, as the connections of an address are shut one after another. `grows`: else each
-  // is as long as the first.
+  // A connection of `address` was shut. The penalty begins, or begins anew: one that holds becomes
+  // no longer for it, as several connections of an address may take too much. `grows`: else each is
+  // as long as the first.
   void Impose(const AddressBytes& address, Time now, bool grows);
   [[nodiscard]] bool Holds(const AddressBytes& address, Time now) const;
+  // It holds, and was imposed again since it began: connections that were open go on as the first.
+  [[nodiscard]] bool WasDefied(const AddressBytes& address, Time now) const;
   // Gives back the memory of those that are over for so long that they do not count any more.
   void Forget(Time now);
 
  private:
   struct Penalty {
     std::chrono::nanoseconds length{};
+    Time begin;
     Time end;
+    bool defied = false;
   };
   [[nodiscard]] bool IsForgotten(const Penalty& penalty, Time now) const;
 

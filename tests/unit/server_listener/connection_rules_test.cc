@@ -55,18 +55,17 @@ TEST(ConnectionRulesTest, OfAnAddressThoseWithMostGoUntilTheRestIsWithinTheBound
             std::set<uint64_t>({1, 2}));
 }
 
-TEST(ConnectionRulesTest, OfAnAddressThatGoesOnAfterItWasPunishedAllGo) {
-  const auto rows = [](int64_t calls, int64_t bytes, bool punished) {
-    return std::vector<ConnectionRow>{
-        {.id = 1, .address = Address(1), .punished = punished, .calls = calls, .bytes = bytes},
-        {.id = 2, .address = Address(1), .punished = punished, .calls = 5, .bytes = 50},
-        {.id = 3, .address = Address(1), .punished = punished},
-        {.id = 4, .address = Address(2), .calls = 9, .bytes = 60}};
-  };
-  EXPECT_EQ(Ids(rows(6, 0, false)), std::set<uint64_t>({1}));
-  EXPECT_EQ(Ids(rows(6, 0, true)), std::set<uint64_t>({1, 2, 3}));
-  EXPECT_EQ(Ids(rows(0, 60, true)), std::set<uint64_t>({1, 2, 3}));
-  EXPECT_EQ(Ids(rows(5, 50, true)), std::set<uint64_t>()) << "it does not go on";
+TEST(ConnectionRulesTest, AllOfAnAddressThatGoesOnAreChosenLast) {
+  const std::vector<ConnectionRow> rows = {
+      {.id = 1, .address = Address(1), .defies = true, .calls = 5},
+      {.id = 2, .address = Address(1), .defies = true, .calls = 6},
+      {.id = 3, .address = Address(2), .calls = 10}};
+  const std::vector<Offender> offenders = ChooseOffenders(rows, kBounds);
+  ASSERT_EQ(offenders.size(), 2U);
+  EXPECT_EQ(offenders[0].id, 2U);
+  EXPECT_EQ(offenders[0].offence, Offence::kCalls);
+  EXPECT_EQ(offenders[1].id, 1U);
+  EXPECT_EQ(offenders[1].offence, Offence::kAddress);
 }
 
 TEST(ConnectionRulesTest, OneThatGoesForItselfDoesNotBurdenTheOthersOfItsAddress) {

@@ -283,19 +283,33 @@ TEST_F(ConnectionTableTest, WhatAnOffenderHasSentIsDropped) {
   EXPECT_LE(recv(fd, &byte, 1, 0), 0);
 }
 
-TEST_F(ConnectionTableTest, TheOthersOfAnOffendersAddressAreMarkedButThoseOfFreeLoopback) {
+TEST_F(ConnectionTableTest, AnAddressOfWhichMoreIsShutAtOnceDefiesButFreeLoopback) {
   for (const bool is_free : {false, true}) {
     ConnectionTable table({.loopback_is_free = is_free,
                            .most_calls = 0,
                            .penalties = {.first = std::chrono::hours(1)}});
-    const LoopbackClient client(listening_.port), same(listening_.port);
+    const LoopbackClient first(listening_.port), second(listening_.port), same(listening_.port);
     const LoopbackClient other(listening_.port, "127.0.0.2");
-    for (int i = 0; i < 3; ++i) Take(&table);
-    static_cast<void>(table.Begin(client.name(), 0));
-    for (const ConnectionRow& row : table.Look()) {
-      EXPECT_EQ(row.punished, !is_free && table.Peer(row.id) == same.name());
+    for (int i = 0; i < 4; ++i) Take(&table);
+    for (const bool again : {false, true}) {
+      static_cast<void>(table.Begin(again ? second.name() : first.name(), 0));
+      for (const ConnectionRow& row : table.Look()) {
+        const bool is_other = table.Peer(row.id) == other.name();
+        EXPECT_EQ(row.defies, !is_free && again && !is_other);
+      }
     }
   }
+}
+
+TEST_F(ConnectionTableTest, SeveralThatAreShutTogetherDoNotDefy) {
+  ConnectionTable table({.loopback_is_free = false});
+  const LoopbackClient first(listening_.port), second(listening_.port), third(listening_.port);
+  for (int i = 0; i < 3; ++i) Take(&table);
+  std::vector<Offender> offenders;
+  for (const ConnectionRow& row : table.Look()) offenders.push_back({.id = row.id});
+  offenders.pop_back();
+  EXPECT_EQ(table.Shut(offenders), 2);
+  EXPECT_FALSE(table.Look().at(0).defies);
 }
 
 TEST_F(ConnectionTableTest, NobodyConnectsFromAnOffendersAddressForAWhile) {

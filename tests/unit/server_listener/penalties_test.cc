@@ -5,6 +5,7 @@
 namespace halograph::server {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr AddressBytes kAddress{1};
@@ -38,6 +39,20 @@ TEST_F(PenaltiesTest, OneThatGoesOnBeginsAnewAndIsNoLonger) {
   now_ += seconds(1);
   penalties_.Impose(kAddress, now_, true);
   EXPECT_EQ(ServedSeconds(), 2);
+}
+
+TEST_F(PenaltiesTest, OneIsDefiedWhenItIsImposedAgainWhileItHolds) {
+  penalties_.Impose(kAddress, now_, true);
+  penalties_.Impose(kAddress, now_, true);  // of the same look
+  EXPECT_FALSE(penalties_.WasDefied(kAddress, now_));
+  now_ += milliseconds(1);
+  penalties_.Impose(kAddress, now_, true);
+  EXPECT_TRUE(penalties_.WasDefied(kAddress, now_));
+  EXPECT_FALSE(penalties_.WasDefied(kOther, now_));
+  ServedSeconds();
+  EXPECT_FALSE(penalties_.WasDefied(kAddress, now_));
+  penalties_.Impose(kAddress, now_, true);
+  EXPECT_FALSE(penalties_.WasDefied(kAddress, now_));
 }
 
 TEST_F(PenaltiesTest, AfterAWhileInPeaceTheNextIsAFirstOne) {
