@@ -99,7 +99,7 @@ const std::vector<Attack>& Attacks() {
       {"EndlessBlock", EndlessBlock, true},
       {"EndlessDrops", EndlessDrops, false},
       {"Unfinished", Unfinished, false},
-      {"Pings", Pings, false},
+      {.name = "Pings", .send = Pings, .is_shut = false, .from_many = false},
       {"Settings", Settings, true},
       {"SilentAfterPreface", Silence, false},
       {"Silent", Silence, false, false},

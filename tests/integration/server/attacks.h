@@ -13,6 +13,9 @@ struct Attack {
   std::function<std::string(int round)> send;
   bool is_shut;  // by a rule, and soon
   bool with_preface = true;
+  // Whether others are served meanwhile when many connections of an address do so
+  // (docs/security.md).
+  bool from_many = true;
 };
 [[nodiscard]] const std::vector<Attack>& Attacks();
 
