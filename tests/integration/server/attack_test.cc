@@ -22,7 +22,7 @@ constexpr std::chrono::minutes kLongest{2};
 constexpr int kManyConnections = 64;
 // What a server may take more; without the bounds it is gigabytes.
 constexpr size_t kMostMemory = 200 << 20;
-constexpr size_t kMostMemoryOfMany = 512 << 20;
+constexpr size_t kMostMemoryOfMany = 400 << 20;
 
 class AttackBase : public AttackedServerTest {
  protected:
