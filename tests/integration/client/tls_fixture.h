@@ -70,8 +70,13 @@ class TlsTest : public RemoteStoreTest {
     rpc.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
     return Run(client, std::move(rpc));
   }
-  // Handshakes that failed of all servers in this process, as `server` tells a client with `tls`.
-  [[nodiscard]] double FailedHandshakes(const server::Server& server, const TlsOptions& tls) const {
+  struct Handshakes {
+    double failed = 0;  // of all servers in this process
+    double all = 0;     // with the server; one that goes on is no failed one yet
+  };
+  // As `server` tells a client with `tls`, which takes one more of them.
+  [[nodiscard]] Handshakes CountHandshakes(const server::Server& server,
+                                           const TlsOptions& tls) const {
     RpcClient client(With(server, tls, std::chrono::seconds(60)));
     v1::StatsReply stats;
     Rpc rpc;
@@ -86,11 +91,15 @@ class TlsTest : public RemoteStoreTest {
       return ParseReply(pieces, &stats);
     };
     EXPECT_TRUE(Run(client, std::move(rpc)).ok());
-    for (const v1::Metric& metric : stats.metrics()) {
-      if (metric.name() == "halograph_tls_handshakes_failed_total") return metric.series(0).value();
-    }
-    ADD_FAILURE() << "the server does not count them";
-    return -1;
+    const auto value = [&](const std::string& name) {
+      for (const v1::Metric& metric : stats.metrics()) {
+        if (metric.name() == name) return metric.series(0).value();
+      }
+      ADD_FAILURE() << "the server does not count " << name;
+      return -1.0;
+    };
+    return {.failed = value("halograph_tls_handshakes_failed_total"),
+            .all = value("halograph_server_connections_accepted_total")};
   }
   [[nodiscard]] static Status Run(RpcClient& client, Rpc rpc) {
     CallContext context{.deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1)};

@@ -57,9 +57,9 @@ TEST_F(TlsTest, WithoutItsFilesNothingIsSent) {
 TEST_F(TlsTest, WhoIsRefusedIsToldWhatToLookAt) {
   const auto server = Serve(graph_, {}, ServerTls());
   ASSERT_NE(server, nullptr);
-  double failed = FailedHandshakes(*server, client_);
+  double failed = CountHandshakes(*server, client_).failed;
   const auto expect_more = [&] {  // which the server counts
-    const double before = std::exchange(failed, FailedHandshakes(*server, client_));
+    const double before = std::exchange(failed, CountHandshakes(*server, client_).failed);
     EXPECT_GT(failed, before);
   };
   EXPECT_THAT(Refused(*server, {}, "Socket closed"), HasSubstr("if it wants TLS, give --tls-dir"));
@@ -174,6 +174,36 @@ TEST_F(TlsTest, ARevokedClientIsCutOffAndAnotherIsNot) {
   EXPECT_FALSE(Ask(revoked).ok());
   EXPECT_TRUE(Ask(honest).ok());
   EXPECT_EQ(failed, 0);
+}
+
+// One refresh: from when the server has read the list, no handshake of the client succeeds. One
+// connection age: its connection that is open then is its last.
+TEST_F(TlsTest, ARevokedClientMakesNoConnectionAnew) {
+  const TestPair bad = ca_.Make({.common_name = "bad"});
+  const fs::path bad_tls = folder_.path() / "bad";
+  WriteTlsFolder(bad_tls, bad, ca_.root());
+  server::ServerOptions options = ServerTls();
+  options.connection_age = std::chrono::seconds(1);
+  const auto server = Serve(graph_, {}, options);
+  ASSERT_NE(server, nullptr);
+  RpcClient revoked(With(*server, {.folder = bad_tls}, kPatience));
+  ASSERT_TRUE(Await([&] { return Ask(revoked).ok(); }));
+  ca_.Revoke(bad);
+  WriteCrl(server_tls_ / "crl.pem");
+  EXPECT_TRUE(Await([&] { return !CallOnce(*server, {.folder = bad_tls}, kPatience).ok(); }));
+  // Each count takes one more, its own. Those that go on fail soon.
+  const auto succeeded = [&] {
+    const Handshakes now = CountHandshakes(*server, client_);
+    return now.all - now.failed;
+  };
+  double before = succeeded();
+  EXPECT_TRUE(Await([&] {
+    const double last = std::exchange(before, succeeded());
+    return before == last + 1;
+  }));
+  EXPECT_TRUE(Await([&] { return !Ask(revoked).ok(); }));
+  double counts = 0;
+  EXPECT_TRUE(Await([&] { return succeeded() == before + ++counts; }));
 }
 
 // The other server, whose connections have ten minutes, shows that a connection was open.
