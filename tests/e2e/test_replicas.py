@@ -7,7 +7,7 @@ import json
 import re
 import signal
 
-from harness import certificates, datasets, programs
+from harness import certificates, datasets, programs, service
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must, wait_until
 from harness.training import ENDLESS, num_epochs, options, read_log, start_ranks, train
@@ -240,12 +240,19 @@ class RestartTest(DisturbedBase):
 
 class RollingRestartTest(DisturbedBase):
     """Four parts with a server each, so that no other server hides a loss, and learned rows, so that a
-    push that is lost or applied twice shows. All of it over TLS."""
+    push that is lost or applied twice shows. All of it over TLS, by the command of systemd's unit."""
     RUN = RestartTest.RUN
 
     def serve(self, part, listen="127.0.0.1:0"):
-        return self.box.start_server(self.graph, part, "--state", self.box.folder / "state", "--tls-dir",
-                                     self.tls, "--drain-delay", "100ms", listen=listen)
+        address_file = self.box.folder / f"halograph-server-{part}" / "address"
+        address_file.parent.mkdir(exist_ok=True)
+        command = service.Unit(service.SERVER).command(
+            {"HALOGRAPH_GRAPH": str(self.graph), "HALOGRAPH_LISTEN": listen, "HALOGRAPH_HTTP_LISTEN": "127.0.0.1:0",
+             "HALOGRAPH_TLS": f"--tls-dir {self.tls}", "HALOGRAPH_OPTIONS": "--drain-delay 100ms"},
+            i=part, t=self.box.folder, S=self.box.folder)
+        server = self.box.start("halograph-server", *command[1:])
+        server.address_file = address_file
+        return server
 
     def test_servers_that_are_restarted_one_after_another_change_no_number(self):
         self.graph, self.tls = self.box.folder / "parts", certificates.make(self.box.folder / "tls")

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """deploy/systemd: the units as systemd's own tools read them, and the programs as systemd runs them, with a
 socket of the test in its place. No systemd is started."""
-import pathlib
 import re
 import shutil
 import signal
@@ -9,11 +8,10 @@ import subprocess
 
 from harness import programs, service
 from harness.cora_in_two import CoraInTwoTest
+from harness.service import SERVER, SYSTEMD, TRAINER
 from harness.tools import tool
 from harness.training import ENDLESS, options
 
-UNITS = pathlib.Path(__file__).parents[2] / "deploy/systemd"
-SERVER, TRAINER = UNITS / "halograph-server@.service", UNITS / "halograph-train@.service"
 MOST_EXPOSED = {SERVER: 1.5, TRAINER: 1.5}  # of 10; systemd-analyze calls up to 2 safe
 
 
@@ -55,12 +53,12 @@ class UnitsTest(programs.ProgramTest):
             copied = self.copy(unit)
             folder = copied.with_name(copied.name + ".d")
             folder.mkdir()
-            shutil.copy(UNITS / "drop-ins" / name, folder)
+            shutil.copy(SYSTEMD / "drop-ins" / name, folder)
             self.assertEqual("", self.verify(copied))
-            (folder / name).write_text((UNITS / "drop-ins" / name).read_text() + "MemoryMaximum=1\n")
+            (folder / name).write_text((SYSTEMD / "drop-ins" / name).read_text() + "MemoryMaximum=1\n")
             self.assertIn("MemoryMaximum", self.verify(copied), "drop-ins are not read")
         self.assertEqual({"memory.conf", "tls.conf", "gpu.conf"},
-                         {path.name for path in (UNITS / "drop-ins").iterdir()})
+                         {path.name for path in (SYSTEMD / "drop-ins").iterdir()})
 
     def test_they_are_shut_in(self):
         for unit, most in MOST_EXPOSED.items():

@@ -1,8 +1,12 @@
 """Programs as a service manager starts them: systemd's end of NOTIFY_SOCKET, units, and the times of options."""
+import pathlib
 import re
 import socket
 
 from harness import programs
+
+SYSTEMD = pathlib.Path(__file__).parents[3] / "deploy/systemd"
+SERVER, TRAINER = SYSTEMD / "halograph-server@.service", SYSTEMD / "halograph-train@.service"
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
