@@ -1,6 +1,6 @@
 #include "server/open_streams.h"
 
-#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,24 +26,31 @@ Json ToJson(char* text) {
   return json.is_object() ? json : Json::object();
 }
 
-Json At(const Json& object, std::string_view key) {
+const Json& At(const Json& object, std::string_view key) {
+  static const Json none;
   const auto found = object.find(key);
-  return found == object.end() ? Json() : *found;
+  return found == object.end() ? none : *found;
 }
 
-// A count that is 0 is left out.
+// A count is text, as protobuf's JSON has 64-bit integers; one that is 0 is left out.
 int64_t NumberAt(const Json& object, std::string_view key) {
-  return static_cast<int64_t>(NumberIn(At(object, key)).value_or(0));
+  const Json& value = At(object, key);
+  int64_t number = 0;
+  if (!value.is_string()) return 0;
+  const auto& text = value.get_ref<const std::string&>();
+  std::from_chars(text.data(), text.data() + text.size(), number);  // else 0
+  return number;
 }
 
 int64_t OpenCalls(const Json& server) {
-  const Json data = At(server, "data");
+  const Json& data = At(server, "data");
   return NumberAt(data, "callsStarted") - NumberAt(data, "callsSucceeded") -
          NumberAt(data, "callsFailed");
 }
 
 int64_t StreamsOf(int64_t socket) {
-  const Json data = At(At(ToJson(grpc_channelz_get_socket(socket)), "socket"), "data");
+  const Json answer = ToJson(grpc_channelz_get_socket(socket));
+  const Json& data = At(At(answer, "socket"), "data");
   return NumberAt(data, "streamsStarted") - NumberAt(data, "streamsSucceeded") -
          NumberAt(data, "streamsFailed");
 }
@@ -53,11 +60,11 @@ void AddStreams(int64_t server, StreamsOfPeers* streams) {
   int64_t next = 0;
   for (int page = 0; page < kMostPages; ++page) {
     const Json list = ToJson(grpc_channelz_get_server_sockets(server, next, 0));
-    const Json sockets = At(list, "socketRef");
+    const Json& sockets = At(list, "socketRef");
     for (const Json& socket : sockets) {
       const int64_t id = NumberAt(socket, "socketId");
       next = id + 1;
-      const Json name = At(socket, "name");
+      const Json& name = At(socket, "name");
       if (!name.is_string()) continue;
       const auto& text = name.get_ref<const std::string&>();
       if (text.starts_with(kTransport)) {
@@ -70,18 +77,16 @@ void AddStreams(int64_t server, StreamsOfPeers* streams) {
 
 }  // namespace
 
-StreamsOfPeers OpenStreams::Count() {
-  const Json servers = At(ToJson(grpc_channelz_get_servers(0)), "server");
+StreamsOfPeers CountOpenStreams(int64_t known) {
+  const Json answer = ToJson(grpc_channelz_get_servers(0));
+  const Json& servers = At(answer, "server");
   int64_t calls = 0;
   for (const Json& server : servers) calls += OpenCalls(server);
   StreamsOfPeers streams;
-  if (calls - never_ended_ <= kFewCalls) return streams;
+  if (calls - known <= kFewCalls) return streams;
   for (const Json& server : servers) {
     AddStreams(NumberAt(At(server, "ref"), "serverId"), &streams);
   }
-  int64_t open = 0;
-  for (const auto& [peer, of_peer] : streams) open += of_peer;
-  never_ended_ = std::max<int64_t>(calls - open, 0);
   return streams;
 }
 

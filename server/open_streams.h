@@ -2,8 +2,9 @@
 // reset before they became a call that anybody here sees. gRPC keeps some 12 KB for each until it
 // comes to it, which takes it seconds when many clients reset theirs.
 //
-// The count is channelz, which gRPC keeps for every server. Each question costs tens of
-// microseconds, so connections are asked about only when the process has many open calls.
+// The count is channelz, which gRPC keeps for every server of the process. Each question costs tens
+// of microseconds, so connections are asked about only when gRPC has many calls that are not known
+// here. Stateless and thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +13,10 @@
 
 namespace halograph::server {
 
-// For one thread.
-class OpenStreams {
- public:
-  // Open calls of all servers of the process up to which nobody is asked.
-  static constexpr int64_t kFewCalls = 256;
+// Calls of the process that are not known, up to which no connection is asked about.
+inline constexpr int64_t kFewCalls = 256;
 
-  // Empty while few calls are open.
-  [[nodiscard]] StreamsOfPeers Count();
-
- private:
-  // Calls whose end gRPC has not counted although their streams are gone.
-  int64_t never_ended_ = 0;
-};
+// Empty while gRPC has few open calls beside the `known` ones.
+[[nodiscard]] StreamsOfPeers CountOpenStreams(int64_t known);
 
 }  // namespace halograph::server

@@ -138,7 +138,7 @@ struct Server::State {
         waiting(static_cast<size_t>(options.queue)),
         peers(MakePeers(options, tls.get())),
         connections(ToTableOptions(options)),
-        guard(&connections, ToConnectionBounds(options), [this] { return streams.Count(); }),
+        guard(&connections, ToConnectionBounds(options), CountOpenStreams),
         trimming("hg-trimmer", std::chrono::seconds(0), [this] { return TrimMemory(); }),
         keeper("hg-keeper", std::chrono::seconds(0), [this] { return KeepHouse(); }),
         unknown(&connections),
@@ -188,7 +188,6 @@ struct Server::State {
   CancelToken ending;
   const std::unique_ptr<Peers> peers;  // null: no --peers
   ConnectionTable connections;
-  OpenStreams streams;
   ConnectionGuard guard;
   RepeatedWork trimming;
   int64_t shut_before = 0;  // of the keeper

@@ -16,10 +16,12 @@ std::chrono::nanoseconds ConnectionGuard::Look(Clock::time_point now) {
   if (now < due_) return due_ - now;
   const std::chrono::nanoseconds before = thread_time_();
   const std::vector<Offender> offenders =
-      ChooseOffenders(table_.Look(now, count_streams_()), bounds_);
+      ChooseOffenders(table_.Look(now, count_streams_(table_.OpenCalls())), bounds_);
   if (!offenders.empty()) {
-    example_ = offenders.front();
-    example_peer_ = table_.Peer(example_.id);
+    if (example_peer_.empty() && offenders.front().offence != Offence::kAddress) {
+      example_ = offenders.front();
+      example_peer_ = table_.Peer(example_.id);
+    }
     table_.Shut(offenders);
   }
   const auto rest =
@@ -41,20 +43,19 @@ int64_t ConnectionGuard::shut() const {
 void ConnectionGuard::Tell() {
   const int64_t shut = this->shut();
   if (shut == told_ || !lines_.Allow()) return;
+  const int64_t others = table_.counts().shut[static_cast<size_t>(ShutReason::kAddress)];
+  const int64_t new_others = others - std::exchange(told_others_, others);
+  const std::string example =
+      example_peer_.empty()
+          ? ""
+          : fmt::format(" ({} one of them: {} {} of {}, beyond {})", example_peer_, example_.amount,
+                        OffenceText(example_.offence), example_.whose, example_.bound);
   spdlog::warn(
       "{} connections shut down that took more than they may{}: more than {} calls that do not "
-      "end, or bytes that belong to no call (--unaccounted-bytes)",
-      shut - std::exchange(told_, shut), Example(), bounds_.calls);
+      "end, or bytes that belong to no call (--unaccounted-bytes); and {} others of their "
+      "addresses, which went on",
+      shut - std::exchange(told_, shut) - new_others, example, bounds_.calls, new_others);
   example_peer_.clear();
-}
-
-std::string ConnectionGuard::Example() const {
-  if (example_peer_.empty()) return "";
-  if (example_.offence == Offence::kAddress) {
-    return fmt::format(" ({} one of them, as others of its address did so again)", example_peer_);
-  }
-  return fmt::format(" ({} one of them: {} {} of {}, beyond {})", example_peer_, example_.amount,
-                     OffenceText(example_.offence), example_.whose, example_.bound);
 }
 
 }  // namespace halograph::server

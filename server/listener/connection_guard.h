@@ -25,8 +25,8 @@ class ConnectionGuard {
   static constexpr std::chrono::milliseconds kPace{50};
   static constexpr int kRestPerLook = 20;
 
-  // Asked at each look for what only gRPC knows.
-  using CountStreams = std::function<StreamsOfPeers()>;
+  // Asked at each look, with the open calls that the table has, for what only gRPC knows.
+  using CountStreams = std::function<StreamsOfPeers(int64_t open_calls)>;
   using ThreadTime = std::function<std::chrono::nanoseconds()>;
   // `table` outlives it.
   ConnectionGuard(ConnectionTable* table, ConnectionBounds bounds, CountStreams count_streams,
@@ -44,7 +44,6 @@ class ConnectionGuard {
 
  private:
   void Tell();
-  [[nodiscard]] std::string Example() const;
 
   ConnectionTable& table_;
   const ConnectionBounds bounds_;
@@ -52,7 +51,9 @@ class ConnectionGuard {
   const ThreadTime thread_time_;
   Clock::time_point due_;
   LineLimit lines_{1};
-  int64_t told_ = 0;  // of those that were shut by a rule
+  // Of those that were shut by a rule; of these, for their address.
+  int64_t told_ = 0;
+  int64_t told_others_ = 0;
   Offender example_;  // one of them that was not told yet, if its peer is not empty
   std::string example_peer_;
 };

@@ -18,6 +18,7 @@ struct Rule {
   int64_t bound = 0;
   Offence offence = Offence::kCalls;
   std::string_view whose;
+  bool is_mild = false;
 };
 
 // If `rows` together are beyond the rule's bound: moves those with most to `offenders`, until the
@@ -31,7 +32,8 @@ void TakeLargest(const Rule& rule, Rows* rows, std::vector<Offender>* offenders)
               return a->*figure < b->*figure || (a->*figure == b->*figure && a->id < b->id);
             });
   for (; sum > rule.bound; rows->pop_back()) {
-    offenders->push_back({rows->back()->id, rule.offence, sum, rule.bound, rule.whose});
+    offenders->push_back(
+        {rows->back()->id, rule.offence, sum, rule.bound, rule.whose, rule.is_mild});
     sum -= rows->back()->*rule.figure;
   }
 }
@@ -42,6 +44,8 @@ std::string_view OffenceText(Offence offence) {
   switch (offence) {
     case Offence::kCalls:
       return "calls that do not end";
+    case Offence::kStreams:
+      return "streams that do not end";
     case Offence::kBytes:
       return "bytes that belong to no call";
     case Offence::kAddress:
@@ -58,6 +62,9 @@ std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
   for (const ConnectionRow& row : rows) {
     if (row.calls > bounds.calls) {
       offenders.push_back({row.id, Offence::kCalls, row.calls, bounds.calls, kItsOwn});
+    } else if (row.calls + row.streams > bounds.calls) {
+      offenders.push_back(
+          {row.id, Offence::kStreams, row.calls + row.streams, bounds.calls, kItsOwn});
     } else if (row.lasting_bytes > bounds.bytes) {
       offenders.push_back({row.id, Offence::kBytes, row.lasting_bytes, bounds.bytes, kItsOwn});
     } else if (row.bytes > bounds.address_bytes) {
@@ -66,10 +73,14 @@ std::vector<Offender> ChooseOffenders(std::span<const ConnectionRow> rows,
       (row.alone ? all : by_address[row.address]).push_back(&row);
     }
   }
-  const Rule calls{&ConnectionRow::calls, bounds.calls, Offence::kCalls, kOfItsAddress};
+  const Rule calls{&ConnectionRow::calls, bounds.calls, Offence::kCalls, kOfItsAddress, true};
+  const Rule streams{&ConnectionRow::streams, bounds.calls, Offence::kStreams, kOfItsAddress};
   const Rule bytes{&ConnectionRow::bytes, bounds.address_bytes, Offence::kBytes, kOfItsAddress};
   for (auto& [address, of_address] : by_address) {
-    if (!of_address.front()->calls_alone) TakeLargest(calls, &of_address, &offenders);
+    if (!of_address.front()->calls_alone) {
+      TakeLargest(calls, &of_address, &offenders);
+      TakeLargest(streams, &of_address, &offenders);
+    }
     TakeLargest(bytes, &of_address, &offenders);
     all.insert(all.end(), of_address.begin(), of_address.end());
   }

@@ -57,6 +57,7 @@ Traffic TrafficOf(int fd) {
 ShutReason ReasonOf(Offence offence) {
   switch (offence) {
     case Offence::kCalls:
+    case Offence::kStreams:
       return ShutReason::kCalls;
     case Offence::kBytes:
       return ShutReason::kBytes;
@@ -109,7 +110,7 @@ void ConnectionTable::ForgetClosed(const Chosen& chosen) {
 
 bool ConnectionTable::HasRoom(const PeerAddress& peer) {
   const AddressBytes group = GroupOf(peer.address);
-  if (penalties_.Holds(group, Clock::now())) {
+  if (!options_.trusted_proxies.Contains(peer.address) && penalties_.Holds(group, Clock::now())) {
     ++counts_.refused_penalty;
     return false;
   }
@@ -252,20 +253,30 @@ std::vector<ConnectionRow> ConnectionTable::Look(std::chrono::steady_clock::time
       entry.least_before = std::exchange(entry.least, bytes);
     }
     entry.least = std::min(entry.least, bytes);
-    int64_t calls = counted.calls.load(std::memory_order_relaxed);
-    if (const auto found = streams.find(counted.peer); found != streams.end()) {
-      calls = std::max(calls, found->second);
-    }
-    rows.push_back({.id = id,
-                    .address = entry.address,
-                    .alone = counted.from_proxy,
-                    .calls_alone = entry.free_loopback,
-                    .defies = !entry.free_loopback && penalties_.WasDefied(entry.address, at),
-                    .calls = calls,
-                    .bytes = bytes,
-                    .lasting_bytes = std::min(entry.least, entry.least_before)});
+    const int64_t calls = counted.calls.load(std::memory_order_relaxed);
+    const auto held = streams.find(counted.peer);
+    rows.push_back(
+        {.id = id,
+         .address = entry.address,
+         .alone = counted.from_proxy,
+         .calls_alone = entry.free_loopback,
+         .defies =
+             !entry.free_loopback && !counted.from_proxy && penalties_.WasDefied(entry.address, at),
+         .calls = calls,
+         .streams = held == streams.end() ? 0 : std::max<int64_t>(held->second - calls, 0),
+         .bytes = bytes,
+         .lasting_bytes = std::min(entry.least, entry.least_before)});
   }
   return rows;
+}
+
+int64_t ConnectionTable::OpenCalls() const {
+  const MutexLock lock(accepting_);
+  int64_t calls = 0;
+  for (const auto& [id, entry] : entries_) {
+    calls += entry.counted->calls.load(std::memory_order_relaxed);
+  }
+  return calls;
 }
 
 std::string ConnectionTable::Peer(uint64_t id) const {
@@ -274,16 +285,16 @@ std::string ConnectionTable::Peer(uint64_t id) const {
   return entry == entries_.end() ? "" : entry->second.counted->peer;
 }
 
-bool ConnectionTable::ShutOne(const Entry& entry, ShutReason reason, Penalties::Time now) {
+bool ConnectionTable::ShutOne(const Entry& entry, ShutReason reason, bool is_mild) {
   // A copy stays with its socket, whoever gets the number if gRPC closes it meanwhile. Where no
   // descriptor is left for one, what takes too much has to go all the same.
   const int fd = fcntl(entry.fd, F_DUPFD_CLOEXEC, 0);
-  const bool shut = ShutBy(entry, fd < 0 ? entry.fd : fd, reason, now);
+  const bool shut = ShutBy(entry, fd < 0 ? entry.fd : fd, reason, is_mild);
   if (fd >= 0) close(fd);
   return shut;
 }
 
-bool ConnectionTable::ShutBy(const Entry& entry, int fd, ShutReason reason, Penalties::Time now) {
+bool ConnectionTable::ShutBy(const Entry& entry, int fd, ShutReason reason, bool is_mild) {
   if (InodeOf(fd) != entry.inode) return false;
   // One that was reset has no peer any more, and is not shut either.
   const std::optional<PeerAddress> peer = PeerOf(fd);
@@ -294,7 +305,7 @@ bool ConnectionTable::ShutBy(const Entry& entry, int fd, ShutReason reason, Pena
     nowhere.sa_family = AF_UNSPEC;
     static_cast<void>(connect(fd, &nowhere, sizeof(nowhere)));
     if (!entry.counted->from_proxy) {
-      penalties_.Impose(entry.address, now, !entry.free_loopback);
+      penalties_.Impose(entry.address, Clock::now(), !entry.free_loopback && !is_mild);
     }
   }
   shutdown(fd, SHUT_RDWR);
@@ -307,18 +318,17 @@ void ConnectionTable::ShutFor(const std::shared_ptr<Counted>& counted, ShutReaso
   const MutexLock lock(accepting_);
   if (counted->shut.exchange(true)) return;  // also where it has ended by now: nobody looks again
   for (const auto& [id, entry] : entries_) {
-    if (entry.counted == counted) ShutOne(entry, reason, Clock::now());
+    if (entry.counted == counted) ShutOne(entry, reason);
   }
 }
 
 int ConnectionTable::Shut(std::span<const Offender> offenders) {
   const MutexLock lock(accepting_);
-  const Clock::time_point now = Clock::now();
   int shut = 0;
   for (const Offender& offender : offenders) {
     const auto entry = entries_.find(offender.id);
     if (entry == entries_.end()) continue;
-    if (ShutOne(entry->second, ReasonOf(offender.offence), now)) ++shut;
+    if (ShutOne(entry->second, ReasonOf(offender.offence), offender.is_mild)) ++shut;
   }
   return shut;
 }
@@ -326,10 +336,9 @@ int ConnectionTable::Shut(std::span<const Offender> offenders) {
 int ConnectionTable::Shut(const std::set<std::string>& peers) {
   if (peers.empty()) return 0;
   const MutexLock lock(accepting_);
-  const Clock::time_point now = Clock::now();
   int shut = 0;
   for (auto& [id, entry] : entries_) {
-    if (peers.count(entry.counted->peer) > 0 && ShutOne(entry, ShutReason::kUnread, now)) ++shut;
+    if (peers.count(entry.counted->peer) > 0 && ShutOne(entry, ShutReason::kUnread)) ++shut;
   }
   return shut;
 }
@@ -341,7 +350,7 @@ bool ConnectionTable::End(std::chrono::nanoseconds patience) {
       const MutexLock lock(accepting_);
       ForgetClosed([](const Entry&) { return true; });
       if (entries_.empty()) return true;
-      for (auto& [id, entry] : entries_) ShutOne(entry, ShutReason::kEnd, Clock::now());
+      for (auto& [id, entry] : entries_) ShutOne(entry, ShutReason::kEnd);
     }
     if (std::chrono::steady_clock::now() >= give_up) return false;
     std::this_thread::sleep_for(kEndPause);

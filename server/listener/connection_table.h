@@ -134,8 +134,8 @@ class ConnectionTable {
 
   // Forgets those that gRPC has closed; what the others are now, but those that were shut. What
   // gRPC has not taken from the system yet does not count. Without a time nothing is forgotten
-  // (kForgetsAll), and what was there at the last look lasts. Of a peer in `streams` these count as
-  // calls, where they are more: most have been reset before they became one.
+  // (kForgetsAll), and what was there at the last look lasts. `streams`: all that gRPC holds, of
+  // peers of which that is known.
   [[nodiscard]] std::vector<ConnectionRow> Look(std::chrono::steady_clock::time_point now = {},
                                                 const StreamsOfPeers& streams = {});
 
@@ -149,6 +149,8 @@ class ConnectionTable {
   // A call came with an identity that is not believed (server/proxied_identity.h).
   void CountIgnoredIdentity() { ignored_identities_.fetch_add(1, std::memory_order_relaxed); }
 
+  // Begun and not ended, of all connections.
+  [[nodiscard]] int64_t OpenCalls() const;
   // As gRPC names it; empty: it is gone.
   [[nodiscard]] std::string Peer(uint64_t id) const;
   [[nodiscard]] bool empty() const { return size_.load(std::memory_order_relaxed) == 0; }
@@ -179,10 +181,8 @@ class ConnectionTable {
   Entries::iterator Forget(Entries::iterator entry) HG_REQUIRES(accepting_);
   template <typename Chosen>
   void ForgetClosed(const Chosen& chosen) HG_REQUIRES(accepting_);
-  // `now`: one for all that are shut for the same reason.
-  bool ShutOne(const Entry& entry, ShutReason reason, Penalties::Time now) HG_REQUIRES(accepting_);
-  bool ShutBy(const Entry& entry, int fd, ShutReason reason, Penalties::Time now)
-      HG_REQUIRES(accepting_);
+  bool ShutOne(const Entry& entry, ShutReason reason, bool is_mild = false) HG_REQUIRES(accepting_);
+  bool ShutBy(const Entry& entry, int fd, ShutReason reason, bool is_mild) HG_REQUIRES(accepting_);
   void ShutFor(const std::shared_ptr<Counted>& counted, ShutReason reason);
 
   const TableOptions options_;

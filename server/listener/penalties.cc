@@ -8,18 +8,19 @@ bool Penalties::IsForgotten(const Penalty& penalty, Time now) const {
   return penalty.end + lengths_.longest <= now;
 }
 
-void Penalties::Impose(const AddressBytes& address, Time now, bool grows) {
+void Penalties::Impose(const AddressBytes& address, Time now, bool counts) {
   const auto [found, is_first] = penalties_.try_emplace(address);
   Penalty& penalty = found->second;
-  if (!is_first && now < penalty.end) {
-    penalty.defied = penalty.defied || now > penalty.begin;
-  } else {
-    const bool again = grows && !is_first && !IsForgotten(penalty, now);
-    penalty.length = again ? std::min(2 * penalty.length, lengths_.longest) : lengths_.first;
+  if (is_first || IsForgotten(penalty, now)) {
+    penalty = {.length = lengths_.first, .begin = now, .end = now, .defied = false};
+  } else if (counts && now < penalty.end) {
+    penalty.defied = penalty.defied || now >= penalty.begin + lengths_.grace;
+  } else if (counts) {
+    penalty.length = std::min(2 * penalty.length, lengths_.longest);
     penalty.begin = now;
     penalty.defied = false;
   }
-  penalty.end = now + penalty.length;
+  penalty.end = std::max(penalty.end, now + (counts ? penalty.length : lengths_.first));
 }
 
 bool Penalties::Holds(const AddressBytes& address, Time now) const {

@@ -12,8 +12,10 @@ namespace halograph::server {
 
 struct PenaltyLengths {
   std::chrono::nanoseconds first = std::chrono::seconds(1);
-  // Also how long an address is remembered after its penalty: the next is then a first one.
+  // At least `first`. So long after the end of a penalty it is forgotten: the next is a first one.
   std::chrono::nanoseconds longest = std::chrono::minutes(1);
+  // Connections of an address may take too much at the same moment; later it is defiance.
+  std::chrono::nanoseconds grace = std::chrono::milliseconds(100);
 };
 
 class Penalties {
@@ -22,12 +24,13 @@ class Penalties {
 
   explicit Penalties(PenaltyLengths lengths) : lengths_(lengths) {}
 
-  // A connection of `address` was shut. The penalty begins, or begins anew: one that holds becomes
-  // no longer for it, as several connections of an address may take too much. `grows`: else each is
-  // as long as the first.
-  void Impose(const AddressBytes& address, Time now, bool grows);
+  // A connection of `address` was shut. If a penalty holds, it starts again with the same length;
+  // else one begins, twice as long as the last. Unless it `counts`: then only nobody connects for
+  // as long as a first one lasts.
+  void Impose(const AddressBytes& address, Time now, bool counts);
   [[nodiscard]] bool Holds(const AddressBytes& address, Time now) const;
-  // It holds, and was imposed again since it began: connections that were open go on as the first.
+  // It holds, and was imposed again, in a way that counts, after its grace: connections that are
+  // open go on as the first one did.
   [[nodiscard]] bool WasDefied(const AddressBytes& address, Time now) const;
   // Gives back the memory of those that are over for so long that they do not count any more.
   void Forget(Time now);

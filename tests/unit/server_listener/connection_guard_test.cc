@@ -23,7 +23,7 @@ TEST(ConnectionGuardTest, RestsAfterALookByTheProcessorTimeThatItTook) {
   milliseconds time{0};
   milliseconds of_a_look{10};
   ConnectionGuard guard(
-      &table, {}, [] { return StreamsOfPeers(); }, [&] { return time += of_a_look; });
+      &table, {}, [](int64_t) { return StreamsOfPeers(); }, [&] { return time += of_a_look; });
   const auto now = ConnectionGuard::Clock::now();
   EXPECT_EQ(guard.Look(now), 10 * milliseconds(ConnectionGuard::kRestPerLook));
   EXPECT_EQ(guard.Look(now + milliseconds(50)), milliseconds(150)) << "is not due";
@@ -38,7 +38,9 @@ TEST(ConnectionGuardTest, EndsWhoHasTooManyStreamsThatAreNoCalls) {
   const LoopbackClient client(listening.port);
   const ConnectionTable::Accepted accepted = table.Accept(listening.fd);
   int64_t streams = kMostCalls;
-  ConnectionGuard guard(&table, {}, [&] { return StreamsOfPeers{{client.name(), streams}}; });
+  ConnectionGuard guard(&table, {}, [&](int64_t) {
+    return StreamsOfPeers{{client.name(), streams}};
+  });
   auto now = ConnectionGuard::Clock::now();
   now += guard.Look(now);
   EXPECT_EQ(guard.shut(), 0);

@@ -68,6 +68,32 @@ TEST(ConnectionRulesTest, AllOfAnAddressThatGoesOnAreChosenLast) {
   EXPECT_EQ(offenders[1].offence, Offence::kAddress);
 }
 
+// Many honest clients of an address may have many calls together, but no streams that are none.
+TEST(ConnectionRulesTest, OnlyTheCallsOfAnAddressAreAMildOffence) {
+  const auto one = [](const ConnectionRow& row) {
+    ConnectionRow other = row;
+    other.id = 2;
+    const std::vector<Offender> offenders = ChooseOffenders(std::vector{row, other}, kBounds);
+    EXPECT_EQ(offenders.size(), 1U);
+    return offenders.at(0);
+  };
+  EXPECT_TRUE(one({.id = 1, .calls = 6}).is_mild);
+  EXPECT_FALSE(one({.id = 1, .streams = 6}).is_mild);
+  EXPECT_FALSE(one({.id = 1, .bytes = 60}).is_mild);
+  EXPECT_FALSE(ChooseOffenders(std::vector{ConnectionRow{.calls = 11}}, kBounds).at(0).is_mild);
+}
+
+TEST(ConnectionRulesTest, StreamsOfAConnectionCountWithItsCalls) {
+  EXPECT_EQ(Ids({{.id = 1, .calls = 5, .streams = 5}}), std::set<uint64_t>());
+  const std::vector<ConnectionRow> rows = {{.id = 1, .calls = 5, .streams = 6}};
+  const std::vector<Offender> offenders = ChooseOffenders(rows, kBounds);
+  ASSERT_EQ(offenders.size(), 1U);
+  EXPECT_EQ(offenders[0].offence, Offence::kStreams);
+  EXPECT_EQ(Ids({{.id = 1, .calls_alone = true, .streams = 9},
+                 {.id = 2, .calls_alone = true, .streams = 9}}),
+            std::set<uint64_t>());
+}
+
 TEST(ConnectionRulesTest, OneThatGoesForItselfDoesNotBurdenTheOthersOfItsAddress) {
   EXPECT_EQ(Ids({{.id = 1, .address = Address(1), .calls = 9},
                  {.id = 2, .address = Address(1), .calls = 1000}}),

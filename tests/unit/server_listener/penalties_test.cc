@@ -21,7 +21,7 @@ class PenaltiesTest : public testing::Test {
   }
 
   Penalties::Time now_{std::chrono::hours(1)};
-  Penalties penalties_{{.first = seconds(1), .longest = seconds(10)}};
+  Penalties penalties_{{.first = seconds(1), .longest = seconds(10), .grace = milliseconds(100)}};
 };
 
 TEST_F(PenaltiesTest, EachIsTwiceTheOneBeforeUpToTheLongest) {
@@ -41,9 +41,10 @@ TEST_F(PenaltiesTest, OneThatGoesOnBeginsAnewAndIsNoLonger) {
   EXPECT_EQ(ServedSeconds(), 2);
 }
 
-TEST_F(PenaltiesTest, OneIsDefiedWhenItIsImposedAgainWhileItHolds) {
+TEST_F(PenaltiesTest, OneIsDefiedWhenItIsImposedAgainAfterItsGrace) {
   penalties_.Impose(kAddress, now_, true);
-  penalties_.Impose(kAddress, now_, true);  // of the same look
+  now_ += milliseconds(99);
+  penalties_.Impose(kAddress, now_, true);  // at the same moment, so to say
   EXPECT_FALSE(penalties_.WasDefied(kAddress, now_));
   now_ += milliseconds(1);
   penalties_.Impose(kAddress, now_, true);
@@ -72,10 +73,21 @@ TEST_F(PenaltiesTest, AfterAWhileInPeaceTheNextIsAFirstOne) {
   }
 }
 
-TEST_F(PenaltiesTest, OnesThatDoNotGrowAreAllAsTheFirst) {
+TEST_F(PenaltiesTest, OnesThatDoNotCountNeitherGrowNorAreDefied) {
   for (int i = 0; i < 3; ++i) {
     penalties_.Impose(kAddress, now_, false);
+    now_ += milliseconds(500);
+    penalties_.Impose(kAddress, now_, false);
+    EXPECT_FALSE(penalties_.WasDefied(kAddress, now_));
     EXPECT_EQ(ServedSeconds(), 1);
+  }
+}
+
+TEST_F(PenaltiesTest, OneThatDoesNotCountDoesNotShortenOneThatDoes) {
+  for (const int length : {1, 2, 4}) {
+    penalties_.Impose(kAddress, now_, true);
+    penalties_.Impose(kAddress, now_, false);
+    EXPECT_EQ(ServedSeconds(), length);
   }
 }
 
