@@ -15,8 +15,8 @@ namespace {
 
 // Before a peer's name in that of its socket.
 constexpr std::string_view kTransport = "chttp2 ";
-// Of the list of a server's sockets: more than there can be connections.
-constexpr int kMostPages = 1000;
+// Of the list of a server's sockets, a hundred each: more than --connections allows.
+constexpr int kMostPages = 20000;
 
 // An answer of channelz; frees its text.
 Json ToJson(char* text) {

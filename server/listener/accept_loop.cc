@@ -85,8 +85,8 @@ void AcceptLoop::TellOfRefused() {
   const int64_t penalty = counts.refused_penalty - before.refused_penalty;
   spdlog::warn(
       "{} connections refused: {} since there are {} (raise --connections), {} since their address "
-      "has as many as it may (raise --connections-per-address, or name it in --trusted-proxies), "
-      "{} soon after one of their address was shut down",
+      "has as many as it may (raise --connections-per-address, or, if it is a proxy of yours, name "
+      "it in --trusted-proxies), {} soon after one of their address was shut down",
       all + address + penalty, all, table_.most(), address, penalty);
 }
 

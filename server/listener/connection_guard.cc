@@ -50,11 +50,14 @@ void ConnectionGuard::Tell() {
           ? ""
           : fmt::format(" ({} one of them: {} {} of {}, beyond {})", example_peer_, example_.amount,
                         OffenceText(example_.offence), example_.whose, example_.bound);
+  const std::string of_addresses =
+      new_others == 0
+          ? ""
+          : fmt::format("; and {} others of an address that went on meanwhile", new_others);
   spdlog::warn(
       "{} connections shut down that took more than they may{}: more than {} calls that do not "
-      "end, or bytes that belong to no call (--unaccounted-bytes); and {} others of their "
-      "addresses, which went on",
-      shut - std::exchange(told_, shut) - new_others, example, bounds_.calls, new_others);
+      "end, or bytes that belong to no call (--unaccounted-bytes){}",
+      shut - std::exchange(told_, shut) - new_others, example, bounds_.calls, of_addresses);
   example_peer_.clear();
 }
 

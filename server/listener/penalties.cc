@@ -13,12 +13,12 @@ void Penalties::Impose(const AddressBytes& address, Time now, bool counts) {
   Penalty& penalty = found->second;
   if (is_first || IsForgotten(penalty, now)) {
     penalty = {.length = lengths_.first, .begin = now, .end = now, .defied = false};
-  } else if (counts && now < penalty.end) {
-    penalty.defied = penalty.defied || now >= penalty.begin + lengths_.grace;
-  } else if (counts) {
-    penalty.length = std::min(2 * penalty.length, lengths_.longest);
+  } else if (now >= penalty.end) {
+    if (counts) penalty.length = std::min(2 * penalty.length, lengths_.longest);
     penalty.begin = now;
     penalty.defied = false;
+  } else if (counts) {
+    penalty.defied = penalty.defied || now >= penalty.begin + lengths_.grace;
   }
   penalty.end = std::max(penalty.end, now + (counts ? penalty.length : lengths_.first));
 }

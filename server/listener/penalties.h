@@ -24,13 +24,13 @@ class Penalties {
 
   explicit Penalties(PenaltyLengths lengths) : lengths_(lengths) {}
 
-  // A connection of `address` was shut. If a penalty holds, it starts again with the same length;
-  // else one begins, twice as long as the last. Unless it `counts`: then only nobody connects for
-  // as long as a first one lasts.
+  // A connection of `address` was shut. A penalty that holds begins again, with the length that it
+  // has. Else a new one begins: the first, or one twice as long as that before. One that does not
+  // count is as long as a first one, makes none longer, and is no defiance.
   void Impose(const AddressBytes& address, Time now, bool counts);
   [[nodiscard]] bool Holds(const AddressBytes& address, Time now) const;
-  // It holds, and was imposed again, in a way that counts, after its grace: connections that are
-  // open go on as the first one did.
+  // A penalty holds, and another that counts was imposed after its grace: connections that are open
+  // go on as the first one did.
   [[nodiscard]] bool WasDefied(const AddressBytes& address, Time now) const;
   // Gives back the memory of those that are over for so long that they do not count any more.
   void Forget(Time now);

@@ -83,6 +83,17 @@ TEST_F(PenaltiesTest, OnesThatDoNotCountNeitherGrowNorAreDefied) {
   }
 }
 
+TEST_F(PenaltiesTest, OneThatDoesNotCountDoesNotTakeUpAnOldDefiance) {
+  penalties_.Impose(kAddress, now_, true);
+  now_ += milliseconds(500);
+  penalties_.Impose(kAddress, now_, true);
+  EXPECT_TRUE(penalties_.WasDefied(kAddress, now_));
+  ServedSeconds();
+  penalties_.Impose(kAddress, now_, false);
+  EXPECT_FALSE(penalties_.WasDefied(kAddress, now_));
+  EXPECT_EQ(ServedSeconds(), 1);
+}
+
 TEST_F(PenaltiesTest, OneThatDoesNotCountDoesNotShortenOneThatDoes) {
   for (const int length : {1, 2, 4}) {
     penalties_.Impose(kAddress, now_, true);
